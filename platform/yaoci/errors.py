@@ -1,0 +1,119 @@
+"""What can go wrong in a run, as data and as exceptions; and the exit codes of the command line.
+
+    YaociError                 what a caller may catch
+    ├── DefinitionError        the definitions are wrong (carries the report)
+    ├── UsageError             asked for what does not exist, or in a wrong way
+    └── Failed                 a run failed (carries a Failure)
+
+    Left                       a leg ends without a result; a BaseException, so that no
+    ├── Suspended              `except Exception` of a user's code can swallow it
+    ├── Superseded
+    └── Diverged
+"""
+
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from .values import Json
+
+Kind: TypeAlias = Literal[
+    # a request to a model
+    "auth", "permission", "not_found", "bad_request", "context_length", "rate_limit", "quota", "overloaded",
+    "server", "content_filter", "tool_call_rejected", "bad_response", "stream_cut", "timeout", "connection",
+    # a call of a tool, a process or a callback
+    "bad_args", "bad_result", "unknown_tool", "refused", "not_run", "repeated", "exception", "unknown",
+    # a run
+    "failed", "limit", "cancelled", "conflict", "missing", "template", "bug",
+]  # fmt: skip
+"""The closed set of what a failure can be. `failed` is an author's own `then: fail` or `fail:`."""
+
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+
+RETRYABLE: frozenset[str] = frozenset({"rate_limit", "overloaded", "server", "stream_cut", "timeout", "connection"})
+"""Failures of a model request that the same request may well not meet again."""
+
+
+class Failure(NamedTuple):
+    """A failure as data: the only form that a flow, a model, an event or a journal sees."""
+
+    kind: Kind
+    text: str
+    place: str = ""
+    """`file:line` of the assistant, tool, step or callback that caused it."""
+    retry_after: float | None = None
+    """Seconds that a provider asked to wait."""
+    data: Json = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the failure as JSON, without what is unset: `{kind, message, place, …}`."""
+        out: dict[str, Json] = {"kind": self.kind, "message": self.text}
+        if self.place:
+            out["place"] = self.place
+        if self.retry_after is not None:
+            out["retry_after"] = self.retry_after
+        if self.data is not None:
+            out["data"] = self.data
+        return out
+
+
+class YaociError(Exception):
+    """The root of what the package raises to its callers."""
+
+
+class UsageError(YaociError):
+    """The caller asked for something that does not exist, or in a way that cannot be."""
+
+
+class DefinitionError(YaociError):
+    """The definitions of a project are wrong; `report` holds every finding."""
+
+    def __init__(self, report: Any) -> None:
+        """Take the report, whose text becomes the message."""
+        super().__init__(str(report))
+        self.report = report
+
+
+class Failed(YaociError):  # noqa: N818 - it reads as what happened: `raise Failed(...)`
+    """A run, a step or a request failed; `failure` says how."""
+
+    def __init__(self, failure: Failure) -> None:
+        """Take the failure, whose text becomes the message."""
+        super().__init__(failure.text)
+        self.failure = failure
+
+    @classmethod
+    def of(cls, kind: Kind, text: str, *, place: str = "", data: Json = None) -> "Failed":
+        """Return an exception for a new failure."""
+        return cls(Failure(kind, text, place, None, data))
+
+
+class Left(BaseException):
+    """A leg of a run ends here without a result; no hook and no `on_error` sees it."""
+
+
+class Suspended(Left):
+    """The run waits for signals."""
+
+
+class Superseded(Left):
+    """A newer leg has the run."""
+
+
+class Diverged(Left):
+    """A key was recorded for another request than the one made now."""
+
+
+class Exit(IntEnum):
+    """What the process ends with."""
+
+    OK = 0
+    WRONG = 1
+    """The definitions are wrong, or a case failed."""
+    USAGE = 2
+    FAILED = 3
+    """The run failed."""
+    PAUSED = 4
+    NOTHING = 5
+    """There was nothing to check or test."""
+    BUG = 70
+    INTERRUPTED = 130

@@ -1,0 +1,122 @@
+"""What a value is: JSON, its canonical form, its compact text, and paths into it."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""None, bool, int, finite float, str without lone surrogates, list, or dict with text keys."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""A place in a value: the keys and indices that lead there from the root."""
+
+MAX_DEPTH = 64
+"""How deep a value may be nested."""
+
+MAX_BYTES = 10 * 1024 * 1024
+"""How large a result may be, as compact UTF-8 JSON."""
+
+_WHOLE = 2**63
+
+
+class NotJsonError(ValueError):
+    """A value that JSON cannot hold, or that is too deep."""
+
+
+def canonical(value: Any, depth: int = 0) -> Json:
+    """Return `value` as what its JSON record would read back as.
+
+    Tuples become lists, bytes base64 text, lone surrogates U+FFFD, dataclass-like
+    mappings plain dicts. Raises NotJsonError for anything else: NaN and infinities,
+    integers of more than 4,300 digits, keys that are not text, other types, or a
+    nesting deeper than MAX_DEPTH.
+    """
+    kind = value.__class__
+    if kind is str:
+        return clean(value)
+    if value is None or kind is bool:
+        return value
+    if kind is int:
+        if not -_WHOLE <= value < _WHOLE and value.bit_length() > 14_000:
+            raise NotJsonError("an integer with thousands of digits")
+        return value
+    if kind is float:
+        if value - value != 0.0:
+            raise NotJsonError(f"{value} is not a JSON number")
+        return value
+    if depth > MAX_DEPTH:
+        raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels")
+    if kind is list or kind is tuple:
+        return [canonical(item, depth + 1) for item in value]
+    if kind is dict:
+        return {_key(key): canonical(item, depth + 1) for key, item in value.items()}
+    return _uncommon(value, depth)
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise NotJsonError(f"the key {key!r} is not text")
+    return clean(str(key))
+
+
+def _uncommon(value: Any, depth: int) -> Json:
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return canonical(dict(value), depth)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, tuple | list):
+        return canonical(list(value), depth)  # pyright: ignore[reportUnknownArgumentType]
+    for plain in (str, int, float):
+        if isinstance(value, plain) and not isinstance(value, bool):
+            return canonical(plain(value), depth)
+    raise NotJsonError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def clean(text: str) -> str:
+    """Return `text` with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def compact(value: Json) -> str:
+    """Return `value` as compact JSON text: no spaces, no escapes beyond what JSON needs."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def as_text(value: Json) -> str:
+    """Return `value` as text for people and models: text as it is, null as nothing, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else compact(value)
+
+
+def equal_key(value: Json) -> Any:
+    """Return a hashable that is equal for equal JSON: 1 is 1.0, true is not 1, the order of keys is free."""
+    kind = value.__class__
+    if kind is bool:
+        return ("b", value)
+    if kind is int or kind is float:
+        return ("n", int(value) if kind is float and value.is_integer() else value)
+    if kind is list:
+        return ("l", *map(equal_key, value))
+    if kind is dict:
+        return ("o", frozenset((name, equal_key(item)) for name, item in value.items()))
+    return value
+
+
+def at(value: Json, path: Path) -> Json:
+    """Return what stands at `path` in `value`, or None where there is nothing."""
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
