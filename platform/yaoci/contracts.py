@@ -1,14 +1,17 @@
 """What the runner asks of the world: the Protocols, and the data that goes through them."""
 
+import importlib
+import pathlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NamedTuple, NewType, Protocol, TypeAlias, TypeVar
 
+from .definitions import AssistantStep
 from .errors import Failure
-from .events import Event
+from .events import EventKind
 from .messages import Message
-from .values import Json
+from .values import Json, Path
 
 Key = NewType("Key", str)
 """A place in the run tree, such as `t/r2/tool.0~1/steps.3[7]/call.0`; one result each."""
@@ -212,7 +215,13 @@ class Engine(Protocol):
     durable: bool
 
     async def step(
-        self, key: Key, act: Callable[[], Awaitable[Json]], *, effect: Effect, asked: Json, timeout: float | None = None
+        self,
+        key: Key,
+        act: Callable[[], Awaitable[Json]],
+        *,
+        effect: Effect,
+        asked: Json,
+        timeout: float | None = None,
     ) -> Recorded:
         """Run a leaf once and record its result; return the recorded one if there is one. Raises Failed."""
         ...
@@ -222,7 +231,11 @@ class Engine(Protocol):
         ...
 
     async def join(
-        self, key: Key, branches: Sequence[Callable[[], Awaitable[Json]]], *, until: Literal["all", "any", "race"],
+        self,
+        key: Key,
+        branches: Sequence[Callable[[], Awaitable[Json]]],
+        *,
+        until: Literal["all", "any", "race"],
         limit: int | None = None,
     ) -> Sequence[Branch]:
         """Run branches at once, at most `limit`; see the language's `parallel`."""
@@ -237,16 +250,22 @@ class Engine(Protocol):
 
 
 class Host(Protocol):
-    """What a handler may ask of the runner; `context` in a Python process offers the same."""
+    """What a handler may ask of the runner; `context` in a Python process offers much of the same."""
+
+    cancelled: bool
+    """True once the call is given up."""
+    message: Message | None
+    """The message a callback concerns."""
+    event: Json
+    """What happened, for a callback."""
+    python: pathlib.Path | None
+    """The Python file beside the definition."""
+    key: Key
+    """The place in the run tree."""
 
     @property
     def run(self) -> str:
         """The run's id."""
-        ...
-
-    @property
-    def key(self) -> Key:
-        """The place in the run tree."""
         ...
 
     @property
@@ -255,53 +274,61 @@ class Host(Protocol):
         ...
 
     @property
-    def message(self) -> Message | None:
-        """The message a callback concerns."""
-        ...
-
-    @property
-    def event(self) -> Json:
-        """What happened, for a callback."""
-        ...
-
-    @property
     def names(self) -> Mapping[str, Json]:
         """The names that templates see."""
         ...
 
-    @property
-    def cancelled(self) -> bool:
-        """True once the call is given up."""
+    def child(self, part: str, path: Path, extra: Mapping[str, Json] | None = None) -> "Host":
+        """Return a host for a part of this one, at a path below it, with more names."""
         ...
 
-    def child(self, part: str, *, place: str = "", names: Mapping[str, Json] | None = None) -> "Host":
-        """Return a host for a part of this one: a step, a call."""
-        ...
-
-    def render(self, template: Json, names: Mapping[str, Json] | None = None) -> Json:
+    def render(self, template: Json) -> Json:
         """Return `template` with its expressions filled in. Raises Failed of kind `template`."""
         ...
 
-    def test(self, expression: Json, names: Mapping[str, Json] | None = None) -> bool:
+    def test(self, expression: Json) -> bool:
         """Return whether a bare expression holds. Raises Failed of kind `template`."""
         ...
 
+    def next_call(self) -> str:
+        """Return the key part of the next call that a function makes."""
+        ...
+
     async def process(self, name: str, args: Json, *, key: str = "") -> Json:
-        """Run a process, or a method of the same file, and return its result."""
+        """Run a process, or a method of the same file, and return its result. Raises Failed."""
+        ...
+
+    async def assistant(self, step: AssistantStep, *, key: str = "") -> Json:
+        """Call an assistant; return its checked `returns` value, else its text. Raises Failed."""
         ...
 
     async def call(
-        self, assistant: str, input: Json, callback: Any = None, options: Json = None, *, args: Json = None, key: str = ""
+        self,
+        assistant: str,
+        input: Json,
+        callback: Any = None,
+        options: Json = None,
+        *,
+        args: Json = None,
+        key: str = "",
     ) -> Message:
-        """Call an assistant, run the callback with its answer, and return the last message."""
+        """Call an assistant, run the callback with its answer, and return the last message. Raises Failed."""
         ...
 
     async def send(self, message: Json) -> None:
-        """Send a message to the user."""
+        """Send a message to the user. Raises Failed where it is none."""
         ...
 
     def set(self, name: str, value: Json) -> None:
         """Write a key of `shared`."""
+        ...
+
+    async def within(self, timeout: float | None, body: Callable[[], Awaitable[Json]]) -> Json:
+        """Run `body`, which fails with `timeout` if it takes longer. Raises Failed."""
+        ...
+
+    async def note(self, kind: EventKind, data: Json, *, message: Message | None = None) -> None:
+        """Tell whoever listens that something happened here."""
         ...
 
 
@@ -313,13 +340,30 @@ class Handler(Protocol[S_contra]):
 
     kind: ClassVar[str]
     """The key in YAML."""
+    spec: ClassVar[type]
+    """The dataclass of what stands in YAML; its Form's tag is `kind`."""
     nests: ClassVar[bool]
     """Whether it holds steps of its own, and so runs as a scope."""
 
-    def effect(self, spec: S_contra) -> Effect:
-        """Return what it does to the world, when the method does not say."""
+    def effect(self, spec: S_contra, of: Callable[[str], Effect]) -> Effect:
+        """Return what it does to the world, when the method does not say; `of` tells it of a name it uses."""
         ...
 
     async def invoke(self, spec: S_contra, args: Json, host: Host) -> Json:
         """Return the result. Raises Failed."""
         ...
+
+
+# -- finding extensions ---------------------------------------------------------------------------------
+
+
+def names_of(folder: str) -> tuple[str, ...]:
+    """Return the names of the extensions in a folder of the package, sorted; importing none of them."""
+    here = pathlib.Path(__file__).parent / folder
+    return tuple(sorted(p.stem for p in here.glob("*.py") if not p.stem.startswith("_")))
+
+
+def extension(folder: str, name: str, constant: str) -> Any:
+    """Return the typed constant that `folder/name.py` ends in."""
+    module = importlib.import_module(f".{folder}.{name}", __package__)
+    return getattr(module, constant)

@@ -1,14 +1,14 @@
 """What can go wrong in a run, as data and as exceptions; and the exit codes of the command line.
 
-    YaociError                 what a caller may catch
-    ├── DefinitionError        the definitions are wrong (carries the report)
-    ├── UsageError             asked for what does not exist, or in a wrong way
-    └── Failed                 a run failed (carries a Failure)
+YaociError                 what a caller may catch
+├── DefinitionError        the definitions are wrong (carries the report)
+├── UsageError             asked for what does not exist, or in a wrong way
+└── Failed                 a run failed (carries a Failure)
 
-    Left                       a leg ends without a result; a BaseException, so that no
-    ├── Suspended              `except Exception` of a user's code can swallow it
-    ├── Superseded
-    └── Diverged
+Left                       a leg ends without a result; a BaseException, so that no
+├── Suspended              `except Exception` of a user's code can swallow it
+├── Superseded
+└── Diverged
 """
 
 from enum import IntEnum
@@ -29,7 +29,9 @@ Kind: TypeAlias = Literal[
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 
-RETRYABLE: frozenset[str] = frozenset({"rate_limit", "overloaded", "server", "stream_cut", "timeout", "connection"})
+RETRYABLE: frozenset[str] = frozenset(
+    {"rate_limit", "overloaded", "server", "stream_cut", "timeout", "connection"}
+)
 """Failures of a model request that the same request may well not meet again."""
 
 

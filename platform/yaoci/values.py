@@ -110,6 +110,26 @@ def equal_key(value: Json) -> Any:
     return value
 
 
+def weighs_over(value: Json, limit: int) -> bool:
+    """Return whether `value` takes more than about `limit` bytes; looks no further than that."""
+    weight = 0
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        kind = item.__class__
+        if kind is str:
+            weight += len(item)
+        elif kind is dict:
+            weight += sum(map(len, item))
+            todo.extend(item.values())
+        elif kind is list:
+            todo.extend(item)
+        weight += 4
+        if weight > limit:
+            return True
+    return False
+
+
 def at(value: Json, path: Path) -> Json:
     """Return what stands at `path` in `value`, or None where there is nothing."""
     for step in path:

@@ -1,0 +1,153 @@
+"""Arguments and parameters: arguments in order get their names, and written ones are judged before anything runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+
+from .definitions import Method
+from .diagnostics import did_you_mean, listed
+from .pysource import FILLED
+from .schemas import ERRORS, Shape, flaws, properties
+from .templating import has_template
+from .values import Json, Path
+
+__all__ = ["FILLED", "Args", "Misfit", "bind", "judge", "known_names", "names_in_order"]
+
+Args: TypeAlias = Mapping[str, Json] | Sequence[Json]
+"""Arguments as they are written: by name, or in order."""
+
+_BESIDE: Final = ("$schema", "$defs", "definitions")
+"""What the schema of one property may need of the schema around it."""
+
+_LOOSE: Final = (
+    "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "patternProperties", "additionalProperties",
+    "unevaluatedProperties", "propertyNames",
+)  # fmt: skip
+"""With one of these at its root, a schema may take more names than its `properties` tell."""
+
+
+class Misfit(NamedTuple):
+    """What is wrong with arguments: a path in them, what exactly, what to do, and whether the key is meant."""
+
+    path: Path
+    label: str
+    help: str = ""
+    on: Literal["key", "value"] = "value"
+
+
+def bind(args: Args, parameters: Json) -> dict[str, Json]:
+    """Return arguments by name: those in order fill the properties in declared order, FILLED aside.
+
+    Whether they fit is not judged. Raises ValueError where there are more than parameters.
+    """
+    if isinstance(args, Mapping):
+        return dict(args)
+    order = names_in_order(parameters)
+    if len(args) > len(order):
+        raise ValueError(_too_many(len(args), order))
+    return dict(zip(order, args, strict=False))
+
+
+def names_in_order(parameters: Json) -> list[str]:
+    """Return the names that arguments in order fill."""
+    return [name for name in properties(parameters) if name not in FILLED]
+
+
+def known_names(parameters: Json) -> frozenset[str] | None:
+    """Return the names that a schema of parameters declares; None where it leaves them open, or is broken."""
+    if not isinstance(parameters, dict) or not properties(parameters) or _open(parameters):
+        return None
+    return frozenset(properties(parameters))
+
+
+def judge(args: Args, method: Method) -> Iterator[Misfit]:
+    """Yield what is wrong with the arguments that YAML gives to a method.
+
+    Values that hold templates are known only in a run; of them only the names are judged. What
+    FILLED names is never missed. A broken schema is told where it stands, and judges nothing.
+    """
+    parameters = method.parameters
+    if parameters is None:
+        # a Python function whose signature does not say what it takes, takes what it is given
+        if args and not hasattr(method.handler, "python"):
+            yield Misfit((), "it takes no arguments", "leave them out, or declare its `parameters`")
+        return
+    if any(flaw.slug in ERRORS for flaw in flaws(parameters, parameters=True)):
+        return
+    if isinstance(args, Mapping):
+        yield from _judge_named(args, parameters)
+    else:
+        yield from _judge_in_order(args, parameters)
+
+
+def _judge_named(args: Mapping[str, Json], parameters: Mapping[str, Json]) -> Iterator[Misfit]:
+    known = properties(parameters)
+    meant: set[str] = set()
+    for name in args:
+        if name in known or name in FILLED or _open(parameters):
+            continue
+        free = known.keys() - args.keys()
+        help = did_you_mean(name, free) if known else "it takes no arguments"
+        meant |= {other for other in free if help == f"did you mean `{other}`?"}
+        yield Misfit((name,), f"there is no parameter `{name}`", help, "key")
+    for name in _missing(args, parameters):
+        if name not in meant:
+            yield Misfit((), f"the parameter `{name}` is missing", f"add `{name}: …` to `args`")
+    yield from _misfits(args, parameters, {name: name for name in args})
+
+
+def _judge_in_order(args: Sequence[Json], parameters: Mapping[str, Json]) -> Iterator[Misfit]:
+    order = names_in_order(parameters)
+    if len(args) > len(order):
+        yield Misfit((len(order),), _too_many(len(args), order), "leave out the rest" if order else "")
+    given = dict(zip(order, args, strict=False))
+    for name in _missing(given, parameters):
+        yield Misfit((), f"the parameter `{name}` is missing", _fill_in(name, order, len(args)))
+    yield from _misfits(given, parameters, {name: index for index, name in enumerate(given)})
+
+
+def _open(parameters: Mapping[str, Json]) -> bool:
+    return any(parameters.get(keyword, False) is not False for keyword in _LOOSE)
+
+
+def _too_many(count: int, order: Sequence[str]) -> str:
+    if not order:
+        return "it takes no arguments"
+    return f"it takes {len(order)} ({listed(order)}), not {count}"
+
+
+def _fill_in(name: str, order: Sequence[str], given: int) -> str:
+    if given == 0:
+        return f"add `args: {{{name}: …}}`"
+    return f"in order they are {listed(order)}"
+
+
+def _missing(given: Mapping[str, Json], parameters: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the names that are required, have no default, and are not given."""
+    known = properties(parameters)
+    for name in cast("list[str]", parameters.get("required", [])):
+        schema = known.get(name)
+        if name not in given and name not in FILLED and not (isinstance(schema, dict) and "default" in schema):
+            yield name
+
+
+def _misfits(
+    given: Mapping[str, Json], parameters: Mapping[str, Json], steps: Mapping[str, str | int]
+) -> Iterator[Misfit]:
+    """Yield the written values that do not fit their own schemas; `steps` tells where each stands in the arguments."""
+    written = {name: value for name, value in given.items() if name not in FILLED and not _templated(value)}
+    if not written:
+        return
+    beside = {keyword: parameters[keyword] for keyword in _BESIDE if keyword in parameters}
+    shape = Shape({**beside, "type": "object", "properties": dict(properties(parameters))})
+    for misfit in shape.misfits(written):
+        if misfit.path:
+            first, *rest = misfit.path
+            yield Misfit((steps[str(first)], *rest), misfit.text)
+
+
+def _templated(value: Json) -> bool:
+    if isinstance(value, str):
+        return has_template(value)
+    if isinstance(value, Mapping):
+        return any(map(_templated, cast("Mapping[str, Json]", value).values()))
+    return isinstance(value, list | tuple) and any(map(_templated, cast("Sequence[Json]", value)))

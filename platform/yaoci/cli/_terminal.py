@@ -1,0 +1,312 @@
+"""What the commands share: the options before them, colour, help, and what becomes of an error."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import click
+
+from ..errors import DefinitionError, Exit, Failed, UsageError
+
+COLORS: Final = ("auto", "always", "never")
+"""What `--color` may be."""
+
+_PIPE: Final = 141
+"""What a shell shows of a program whose reader went away: 128 and SIGPIPE."""
+
+_WIDTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Global:
+    """What the options before the command say; a command gets it by `click.pass_obj`."""
+
+    start: Path = Path()
+    """The folder to look for the project from."""
+    color: str = "auto"
+    quiet: bool = False
+    verbose: bool = False
+    no_input: bool = False
+
+    @classmethod
+    def of(cls, start: str, *, color: str, quiet: bool, verbose: bool, no_input: bool) -> "Global":
+        """Return the options as given. Raises UsageError where `start` is no folder."""
+        folder = Path(start)
+        if not folder.is_dir():
+            raise UsageError(
+                f"`-C {start}`: " + ("this is no folder" if folder.exists() else "there is no such folder")
+            )
+        return cls(start=folder, color=color, quiet=quiet, verbose=verbose, no_input=no_input)
+
+    def paints(self, stream: TextIO) -> bool:
+        """Return whether what is written to `stream` may have colours."""
+        return coloured(self.color, stream)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person may be asked something."""
+        return not self.no_input and is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+    def remark(self, text: str) -> None:
+        """Write a line to stderr, unless `-q` was given."""
+        if not self.quiet:
+            print(click.style(text, dim=True) if self.paints(sys.stderr) else text, file=sys.stderr)
+
+
+def is_terminal(stream: Any) -> bool:
+    """Return whether a stream is a terminal; a closed one or None is not."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def coloured(choice: str, stream: TextIO) -> bool:
+    """Return whether a stream gets colours: `--color`, else NO_COLOR, FORCE_COLOR, CLICOLOR, else if a terminal.
+
+    NO_COLOR counts when it is not empty (no-color.org), FORCE_COLOR and CLICOLOR_FORCE also when not `0`.
+    """
+    if choice != "auto":
+        return choice == "always"
+    environ = os.environ
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    if environ.get("CLICOLOR") == "0" or environ.get("TERM") == "dumb":
+        return False
+    return is_terminal(stream)
+
+
+def open_streams() -> None:
+    """Make stdout and stderr write UTF-8 whatever the locale; what it cannot hold is shown as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+# -- help ---------------------------------------------------------------------------------------------
+
+
+class Help(click.HelpFormatter):
+    """Help with bold headings and examples that keep their lines."""
+
+    def __init__(
+        self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None
+    ) -> None:
+        super().__init__(indent_increment, width, max_width or _WIDTH)
+
+    def write_heading(self, heading: str) -> None:
+        """Write a heading in bold."""
+        self.write(click.style(f"{heading}:", bold=True) + "\n")
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the usage line."""
+        super().write_usage(prog, args, click.style(prefix or "Usage:", bold=True) + " ")
+
+    def write_examples(self, text: str) -> None:
+        """Write lines of examples: a command, and behind two or more spaces what it is for."""
+        self.write_paragraph()
+        self.write_heading("Examples")
+        for line in text.strip().splitlines():
+            command, gap, aim = _EXAMPLE(line).groups()  # type: ignore[union-attr]  # it fits every line
+            self.write(f"  {command}{gap}{click.style(aim, dim=True) if aim else ''}\n")
+
+
+_EXAMPLE = re.compile(r"(.*?)(?:(\s{2,})(\S.*))?").fullmatch
+
+
+class Context(click.Context):
+    """A context whose help is written by `Help`."""
+
+    formatter_class = Help
+
+
+class Command(click.Command):
+    """A command whose `epilog` holds examples, one a line."""
+
+    context_class = Context
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("options_metavar", "[options]")
+        kwargs.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
+        super().__init__(*args, **kwargs)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they stand."""
+        del ctx
+        if self.epilog and isinstance(formatter, Help):
+            formatter.write_examples(self.epilog)
+
+
+# -- errors -------------------------------------------------------------------------------------------
+
+
+def guarded(group: click.Group, arguments: Sequence[str]) -> int:
+    """Run a command and return the exit code; whatever goes wrong is told on stderr."""
+    ctx: click.Context | None = None
+    try:
+        ctx = group.make_context("yaoci", list(arguments))
+        with ctx:
+            code = group.invoke(ctx)
+        sys.stdout.flush()
+        return int(code or Exit.OK)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _interrupted()
+    except BrokenPipeError:
+        return _reader_gone()
+    except Exception as error:  # noqa: BLE001 - the last place where an error can be told
+        given = ctx.obj if ctx is not None and isinstance(ctx.obj, Global) else Global()
+        return _told(error, given, arguments)
+
+
+def _told(error: Exception, given: Global, arguments: Sequence[str]) -> int:
+    match error:
+        case click.UsageError():
+            text, help = _usage(error)
+            say(given, "error", text, help=help)
+            return Exit.USAGE
+        case DefinitionError():
+            from ..render import text as rendered
+
+            print(
+                rendered(error.report, color=given.paints(sys.stderr), width=width_of(sys.stderr)),
+                file=sys.stderr,
+            )
+            return Exit.WRONG
+        case UsageError():
+            say(given, "error", str(error))
+            return Exit.USAGE
+        case Failed():
+            failure = error.failure
+            say(given, f"error[{failure.kind}]", failure.text, place=failure.place)
+            return Exit.FAILED
+        case PermissionError(filename=str(name), strerror=str(why)):
+            say(given, "error", f"`{name}` cannot be used: {why.lower()}")
+            return Exit.USAGE
+        case _:
+            return _bug(error, given, arguments)
+
+
+def say(given: Global, head: str, text: str, *, place: str = "", help: str = "") -> None:
+    """Write an error to stderr, in the form that findings have; each line of `help` gets a `=`."""
+    from ..render import visible
+
+    color = given.paints(sys.stderr)
+
+    def paint(part: str, **style: Any) -> str:
+        return click.style(part, **style) if color else part
+
+    print(
+        f"{paint(head, fg='red', bold=True)}{paint(': ' + visible(text, breaks=True), bold=True)}",
+        file=sys.stderr,
+    )
+    if place:
+        print(f" {paint('-->', fg='blue', bold=True)} {visible(place)}", file=sys.stderr)
+    for line in help.splitlines():
+        print(f"  {paint('=', fg='blue', bold=True)} {line}", file=sys.stderr)
+
+
+def width_of(stream: TextIO) -> int:
+    """Return how wide a text for `stream` may be: the terminal's width, at most 120; 100 elsewhere."""
+    if not is_terminal(stream):
+        return _WIDTH
+    import shutil
+
+    return max(40, min(shutil.get_terminal_size((_WIDTH, 24)).columns, 120))
+
+
+def _usage(error: click.UsageError) -> tuple[str, str]:
+    """Return what click found wrong with the arguments in our words, and what to do."""
+    path = error.ctx.command_path if error.ctx is not None else "yaoci"
+    help = f"help: `{path} --help` tells more"
+    if isinstance(error, click.NoSuchOption):
+        name = error.option_name
+        root = error.ctx.find_root() if error.ctx is not None else None
+        if root is not None and root is not error.ctx and any(name in p.opts for p in root.command.params):
+            sub = path.removeprefix("yaoci ")
+            return f"`{name}` stands before the command", f"help: write `yaoci {name} … {sub} …`"
+        from ..diagnostics import did_you_mean
+
+        known = (
+            [opt for p in error.ctx.command.params for opt in p.opts if opt[0] == "-"] if error.ctx else []
+        )
+        near = did_you_mean(name, known, few=0)
+        return f"no option is called `{name}`" + (f": {near}" if near else ""), help
+    missing = isinstance(error, click.MissingParameter)
+    if isinstance(error, click.BadParameter) and not missing and error.param and error.ctx:
+        return f"{_plain(error.param.get_error_hint(error.ctx))}: {_plain(error.message)}", help
+    return _plain(error.format_message()), help
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"'([^']*)'", r"`\1`", text.strip().removesuffix("."))
+    return text[:1].lower() + text[1:]
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return Exit.INTERRUPTED
+
+
+def _reader_gone() -> int:
+    # what is still buffered goes nowhere, so that the interpreter's last flush does not fail, too
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _PIPE
+
+
+def _bug(error: Exception, given: Global, arguments: Sequence[str]) -> int:
+    import traceback
+
+    trace = "".join(traceback.format_exception(error))
+    log = _log(trace, arguments)
+    last = "".join(traceback.format_exception_only(error)).strip()
+    if log:
+        help = (
+            f"log: {log}\n"
+            "help: please report it with this file and, if you may, the definitions it happened with\n"
+            "help: the file holds the traceback, versions and arguments: look through it for secrets first"
+        )
+    else:
+        help = "help: please report it with the traceback above; no log could be written"
+    if given.verbose or not log:
+        print(trace, end="", file=sys.stderr)
+    say(given, "error", f"this is a bug in yaoci: {last}", help=help)
+    return Exit.BUG
+
+
+def _log(trace: str, arguments: Sequence[str]) -> str:
+    """Write what a report of a bug needs to a new file; return its path, or nothing where that cannot be."""
+    import tempfile
+
+    lines = [*_versions(), f"arguments: {list(arguments)!r}", "", trace]
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="yaoci-bug-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write("\n".join(lines))
+    except OSError:
+        return ""
+    return file.name
+
+
+def _versions() -> Iterator[str]:
+    import platform
+    from importlib import metadata
+
+    from ..version import __version__
+
+    yield f"yaoci {__version__}"
+    yield f"python {platform.python_version()} on {platform.platform()}"
+    for name in ("click", "httpx", "jinja2", "jsonschema", "pyyaml"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            yield f"{name} {metadata.version(name)}"

@@ -1,0 +1,43 @@
+"""`yaoci call`: run one process."""
+
+from typing import Final
+
+import click
+
+from ._terminal import Command, Global
+
+_EXAMPLES: Final = """
+yaoci call orders.find --arg id=A42              one argument by name
+yaoci call orders.find --args '{"id": "A42"}'    all arguments, as JSON
+yaoci call triage:route --arg text="Where is A42?" --model local
+"""
+
+
+@click.command(cls=Command, epilog=_EXAMPLES, help="Run one process and show its result.")
+@click.argument("process", metavar="<process>")
+@click.option("--arg", "pairs", metavar="<name=value>", multiple=True, help="An argument.")
+@click.option("--args", "whole", metavar="<json>", help="All arguments, as a JSON object.")
+@click.option("--model", metavar="<model>", default="", help="Ask this model in every assistant it calls.")
+@click.option("-o", "--output", type=click.Choice(("text", "json", "jsonl")), metavar="<form>", default="text",
+              help="text, json (the outcome) or jsonl (events).")  # fmt: skip
+@click.pass_obj
+def command(
+    given: Global, process: str, pairs: tuple[str, ...], whole: str | None, model: str, output: str
+) -> int:
+    """Run the process."""
+    from ..compiler import load
+    from ..errors import UsageError
+    from ..registry import ASSISTANTS
+    from ..runner import Runner
+    from . import _running
+
+    registry = load(given.start)
+    if process in registry.assistants and process not in registry.processes:
+        raise UsageError(f'`{process}` is an assistant: write `yaoci run {process} "…"`')
+    if process.startswith(ASSISTANTS):
+        raise UsageError(
+            f'`{process}` is an assistant: write `yaoci run {process.removeprefix(ASSISTANTS)} "…"`'
+        )
+    found = registry.process(process)
+    args = _running.arguments(found, pairs, whole)
+    return _running.run(Runner(registry, model=model), given, output, process, args=args)

@@ -1,0 +1,164 @@
+"""Documents to definitions to a registry: everything is judged in one pass, and all of it is reported."""
+
+import functools
+from collections.abc import Collection, Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from . import contracts, documents
+from .builder import build
+from .definitions import Callback, Method, SetStep, Settings
+from .diagnostics import Diagnostic, Report, report
+from .documents import File, assistant_method
+from .errors import DefinitionError
+from .loader import find, find_root
+from .registry import ASSISTANTS, Registry, full_name
+from .rule import Finding, Kind, Rule
+from .source import Span
+from .spec import Ref
+from .values import Path
+
+
+def load(path: str | FilePath = ".") -> Registry:
+    """Return the registry of the project that `path` is in. Raises DefinitionError with the report."""
+    registry, found = compile_project(find_root(FilePath(path)))
+    if registry is None:
+        raise DefinitionError(found)
+    return registry
+
+
+def check(path: str | FilePath = ".") -> Report:
+    """Return everything that is to be said of the project that `path` is in. Imports and calls nothing of it."""
+    return compile_project(find_root(FilePath(path)))[1]
+
+
+def compile_project(root: FilePath) -> tuple[Registry | None, Report]:
+    """Return the registry, or None where something is wrong, and the report."""
+    project = find(root)
+    files = [documents.read(found) for found in project.files]
+    names = _Names(root, files)
+    findings = [*project.findings, *(finding for file in files for finding in file.findings)]
+    for file in files:
+        findings += _judge(file, names)
+    result = report(findings, len(files), {f.found.shown: f.text for f in files})
+    return (build(root, files, names.group) if result.ok else None), result
+
+
+class _Names:
+    """All names of a project, taken from the plain values, so that a broken definition still has its name."""
+
+    def __init__(self, root: FilePath, files: list[File]) -> None:
+        self.root = root
+        self.files = {file.found.id: file for file in files if file.found.kind not in {"settings", "assistant"}}
+        settings = next((f for f in files if f.found.kind == "settings"), None)
+        self.settings: Settings | None = settings.definition if settings else None
+        self.settings_broken = settings is not None and settings.definition is None
+        self.assistants: dict[str, Span] = {}
+        self.processes: dict[str, Span] = {}
+        self.owners: dict[str, File] = {}
+        self.broken: set[str] = set()
+        self.callbacks: set[str] = set()
+        for file in files:
+            if file.found.kind != "settings":
+                self._add(file)
+        self.shared = _shared(files)
+
+    def _add(self, file: File) -> None:
+        id, inside = file.found.id, file.found.kind == "assistant"
+        if inside:
+            self.assistants[id] = self.processes[ASSISTANTS + id] = file.span(())
+            self.owners[ASSISTANTS + id] = file
+        for name in file.method_names():
+            full = full_name(name, id, inside)
+            self.processes[full] = file.span(("methods", name), "key")
+            self.owners[full] = file
+        if (file.document is None and file.found.kind != "python") or (file.found.kind == "python" and not file.python):
+            self.broken.add(id)
+        self.callbacks |= {full_name(node.value.name, id, inside) for node in file.nodes if node.mark is Callback.form}
+
+    def group(self, id: str) -> list[str]:
+        return list(self.files[id].method_names()) if id in self.files else []
+
+    def method(self, full: str) -> Method | None:
+        file = self.owners.get(full)
+        if file is None or file.definition is None:
+            return None
+        if full.startswith(ASSISTANTS):
+            return assistant_method(file.found.id, file.definition)
+        return file.method(full.rpartition(":" if ":" in full else ".")[2])
+
+
+def _shared(files: list[File]) -> frozenset[str] | None:
+    """Return the keys of `shared` that steps set; None where others may be set."""
+    if any(file.python_path or file.findings for file in files):
+        return None
+    return frozenset(key for file in files for node in file.nodes if node.mark is SetStep.form for key in node.value.set)
+
+
+class _View:
+    """What a rule may look at."""
+
+    def __init__(self, file: File, names: _Names) -> None:
+        self._file = file
+        self._names = names
+        self.file = file.found.shown
+        self.path = file.found.path
+        self.owner = file.found.id
+        self.kind: Final[Kind] = file.found.kind
+        self.root = names.root
+        self.value = file.value
+        self.definition: Any = file.definition
+        self.assistants: Mapping[str, Span] = names.assistants
+        self.processes: Mapping[str, Span] = names.processes
+        self.methods: Collection[str] = file.method_names()
+        self.broken: Collection[str] = names.broken
+        self.callbacks: Collection[str] = names.callbacks
+        self.shared: Collection[str] | None = names.shared
+        self.settings = names.settings
+        self.settings_broken = names.settings_broken
+        self.python = file.python
+        self.has_python = file.python_path is not None
+
+    def group(self, id: str) -> list[str]:
+        return self._names.group(id)
+
+    def target(self, name: str) -> Method | None:
+        return self._names.method(full_name(name, self.owner, self.kind == "assistant"))
+
+    def span(self, path: Path) -> Span:
+        return self._file.span(path)
+
+
+@functools.cache
+def rules() -> tuple[Rule, ...]:
+    """Return all rules, in the order of their files."""
+    return tuple(contracts.extension("rules", name, "RULE") for name in contracts.names_of("rules"))
+
+
+@functools.cache
+def _by_mark() -> Mapping[Any, tuple[Rule, ...]]:
+    """Return the rules by what they want to see, so that each node is handed to just those that asked."""
+    found: dict[Any, tuple[Rule, ...]] = {}
+    for rule in rules():
+        for want in rule.wants:
+            key = want.form if isinstance(want, type) and hasattr(want, "form") else want
+            found[key] = (*found.get(key, ()), rule)
+    return found
+
+
+def _judge(file: File, names: _Names) -> list[Diagnostic]:
+    view, wanted = _View(file, names), _by_mark()
+    out: list[Diagnostic] = []
+    for node in file.nodes:
+        mark = node.mark
+        key = mark if isinstance(mark, Ref) or hasattr(mark, "what") else type(mark)
+        for rule in wanted.get(key, ()):
+            out.extend(_of_finding(file, rule, finding) for finding in rule.see(node, view))
+    return out
+
+
+def _of_finding(file: File, rule: Rule, finding: Finding) -> Diagnostic:
+    span = file.span(finding.path, finding.on, finding.line)
+    return Diagnostic.of(rule.code, span, finding.label, finding.help, finding.related)
+
+

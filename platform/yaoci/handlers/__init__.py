@@ -1,0 +1,1 @@
+"""Handler kinds, one file each: what carries a method."""

@@ -1,0 +1,346 @@
+"""What a handler is run in: the names it sees, what it may ask for, and how a process is run."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any, cast
+
+from .arguments import bind
+from .contracts import Key
+from .definitions import AssistantStep, text_of
+from .errors import Failed, UsageError
+from .events import EventKind
+from .messages import Message
+from .registry import Link, Process
+from .schemas import explain
+from .templating import RenderError, evaluate, render
+from .tree import Budget, Tree, keep
+from .values import Json, Path, as_text, canonical
+
+
+class Host:
+    """One place in a run: of a process, a step of it, or the turn of an assistant."""
+
+    __slots__ = (
+        "_calls", "_extra", "_names", "_path", "args", "budget", "callers", "cancelled", "event", "file", "key",
+        "message", "owner", "python", "tree", "unit", "visible",
+    )  # fmt: skip
+
+    def __init__(
+        self, tree: Tree, key: str, *, file: str, path: Path, owner: str, unit: str = "", args: Json = None,
+        message: Message | None = None, event: Json = None, callers: tuple[str, ...] = (), visible: bool = True,
+        budget: Budget | None = None, python: FilePath | None = None, extra: Mapping[str, Json] | None = None,
+    ) -> None:  # fmt: skip
+        """Take the place in the run tree (`key`) and in the files, and what is at hand there."""
+        self.tree = tree
+        self.key = Key(key)
+        self.file = file
+        self.owner = owner
+        self.unit = unit
+        """The assistant whose `vars` are seen, if any."""
+        self.args = args
+        self.message = message
+        self.event = event
+        self.callers = callers
+        """The assistants that are being called, from the outermost on."""
+        self.visible = visible
+        """Whether what is sent reaches the user."""
+        self.budget = budget or tree.budget
+        self.python = python
+        self.cancelled = False
+        self._path = path
+        self._extra = extra
+        self._names: dict[str, Json] | None = None
+        self._calls = 0
+
+    # -- where and what ------------------------------------------------------------------------------
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.tree.run
+
+    @property
+    def place(self) -> str:
+        """`file:line` of what is being run."""
+        return self.tree.registry.place(self.file, self._path)
+
+    @property
+    def names(self) -> Mapping[str, Json]:
+        """The names that templates see here."""
+        if self._names is None:
+            self._names = self._make_names()
+        self._names["now"] = self.tree.now()
+        return self._names
+
+    def _make_names(self) -> dict[str, Json]:
+        tree = self.tree
+        names: dict[str, Json] = {
+            "args": self.args if self.args is not None else {},
+            "context": {**tree.context, "key": f"{tree.run}/{self.key}"},
+            "shared": tree.shared,
+        }
+        if self.unit:
+            unit = tree.registry.assistants[self.unit]
+            about, locale = unit.definition, str(tree.context["locale"] or "")
+            names["vars"] = about.vars
+            names["assistant"] = {
+                "id": unit.id, "name": text_of(about.name, locale) or unit.id,
+                "description": text_of(about.description, locale), "avatar": about.avatar,
+            }  # fmt: skip
+        if self.message is not None:
+            names["message"] = _message_names(self.message)
+        if self.event is not None:
+            names["event"] = self.event
+        if self._extra:
+            names.update(self._extra)
+        return names
+
+    def child(self, part: str, path: Path, extra: Mapping[str, Json] | None = None) -> "Host":
+        """Return a host for a part of this one, such as a step, at a path below it."""
+        return Host(
+            self.tree, f"{self.key}/{part}", file=self.file, path=(*self._path, *path), owner=self.owner,
+            unit=self.unit, args=self.args, message=self.message, event=self.event, callers=self.callers,
+            visible=self.visible, budget=self.budget, python=self.python, extra={**(self._extra or {}), **(extra or {})},
+        )  # fmt: skip
+
+    def forget(self) -> None:
+        """Make the names anew, since the arguments changed."""
+        self._names = None
+
+    # -- templates -----------------------------------------------------------------------------------
+
+    def render(self, template: Json) -> Json:
+        """Return `template` with its expressions filled in. Raises Failed of kind `template`."""
+        try:
+            return render(template, self.names)
+        except RenderError as error:
+            raise Failed.of("template", error.text, place=self.place) from None
+
+    def test(self, expression: Json) -> bool:
+        """Return whether a bare expression holds. Raises Failed of kind `template`."""
+        try:
+            return bool(evaluate(expression, self.names))
+        except RenderError as error:
+            raise Failed.of("template", error.text, place=self.place) from None
+
+    # -- doing ---------------------------------------------------------------------------------------
+
+    async def process(self, name: str, args: Json, *, key: str = "") -> Json:
+        """Run a process, or a method of the same file, and return its result. Raises Failed."""
+        try:
+            process = self.tree.registry.resolve(name, self.owner)
+        except UsageError as error:
+            raise Failed.of("missing", str(error), place=self.place) from None
+        at = f"{self.key}/{key}" if key else self.key
+        return await run_process(self, process, args, at, message=self.message, event=self.event)
+
+    async def assistant(self, step: AssistantStep, *, key: str = "") -> Json:
+        """Call an assistant as a step says; return its checked `returns` value, else its text. Raises Failed."""
+        given, args = self._given(step)
+        called = await self.tree.assistant(
+            self, step, given, args, step.callback, key=Key(f"{self.key}/{key}" if key else self.key)
+        )
+        return called.value
+
+    def _given(self, step: AssistantStep) -> tuple[Json, Json]:
+        """Return the input and the arguments of a call: where the step names none, those at hand."""
+        args = self.render(step.args) if step.args else {}
+        if step.input is not None:
+            return self.render(step.input), args
+        mine = cast("dict[str, Json]", self.args) if isinstance(self.args, dict) else {}
+        declared = self.tree.registry.assistant(step.assistant).definition.parameters is not None
+        if not step.args and declared and self.owner == step.assistant and not self._path:
+            args = mine
+        if "input" in mine:
+            return mine["input"], args
+        return (self.message if self.message is not None else as_text(mine)), args
+
+    async def call(
+        self,
+        assistant: str,
+        input: Json,
+        callback: Any = None,
+        options: Json = None,
+        *,
+        args: Json = None,
+        key: str = "",
+    ) -> Message:
+        """Call an assistant, run the callback with its answer, and return the last message. Raises Failed."""
+        at = Key(f"{self.key}/{key or self.next_call()}")
+        step = AssistantStep(assistant=assistant)
+        called = await self.tree.assistant(self, step, input, args or {}, callback, key=at, options=options)
+        return called.message
+
+    def next_call(self) -> str:
+        """Return the key part of the next call that a function makes."""
+        self._calls += 1
+        return f"call.{self._calls - 1}"
+
+    async def send(self, message: Json) -> None:
+        """Send a message to the user. Raises Failed where it is none."""
+        try:
+            sent = Message.from_json(message)
+        except ValueError as error:
+            raise Failed.of("bad_result", f"this cannot be sent: {error}", place=self.place) from None
+        if self.visible and not (sent.hidden or sent.silent):
+            id = sent.id or f"{self.run}/{self.key}/{self.next_call()}"
+            await self.note(
+                "message", None, message=replace(sent, id=id, role=sent.role or "assistant", done=True)
+            )
+
+    def set(self, name: str, value: Json) -> None:
+        """Write a key of `shared`."""
+        self.tree.set(name, value)
+
+    async def within(self, timeout: float | None, body: Callable[[], Awaitable[Json]]) -> Json:
+        """Run `body`, which fails with `timeout` if it takes longer. Raises Failed."""
+        if timeout is None:
+            return await body()
+        tree = self.tree
+
+        async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
+            found = await tree.engine.scope(Key(f"{self.key}/time"), kept, asked=timeout, timeout=timeout)
+            return found.value
+
+        return await keep(tree, body, record)
+
+    async def note(self, kind: EventKind, data: Json, *, message: Message | None = None) -> None:
+        """Tell whoever listens that something happened here."""
+        if self.tree.sink is not None:
+            await self.tree.emit(kind, self.key, self.place, message=message, data=data)
+
+
+def _message_names(message: Message) -> dict[str, Json]:
+    """Return a message as templates see it: `text` is there even where it is empty."""
+    return {"text": "", **message.to_json()}
+
+
+async def run_process(
+    host: Host, process: Process, args: Json, key: str, *, message: Message | None = None, event: Json = None,
+    timeout: float | None = None,
+) -> Json:  # fmt: skip
+    """Run a process below `host` and return its result, both checked against its schemas. Raises Failed.
+
+    What nests runs as a scope, everything else as a step of the engine.
+    """
+    tree = host.tree
+    given = _fit(process, args)
+    inner = Host(
+        tree, key, file=process.file, path=process.path, owner=process.owner, unit=process.assistant, args=given,
+        message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget, python=process.python,
+    )  # fmt: skip
+    spec, handler = process.method.handler, process.handler
+
+    async def body() -> Json:
+        return await handler.invoke(spec, given, inner)
+
+    async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
+        asked = {"process": process.name, "args": given} if tree.engine.durable else None
+        if handler.nests:
+            found = await tree.engine.scope(Key(key), kept, asked=asked, timeout=timeout)
+        else:
+            found = await tree.engine.step(
+                Key(key), kept, effect=process.effect, asked=asked, timeout=timeout
+            )
+        return found.value
+
+    try:
+        value = await keep(tree, body, record)
+    except Failed as error:
+        if error.failure.place:
+            raise
+        raise Failed(error.failure._replace(place=process.place)) from error
+    finally:
+        inner.cancelled = True
+    if process.returns is not None and (misfits := process.returns.misfits(value)):
+        raise Failed.of(
+            "bad_result", explain(misfits, f"the result of `{process.name}`"), place=process.place
+        )
+    return value
+
+
+def _fit(process: Process, args: Json) -> Json:
+    """Return arguments by name, defaults filled in, if they fit. Raises Failed of kind `bad_args`."""
+    shape = process.parameters
+    if shape is None:
+        return canonical(args)
+    try:
+        found = bind(args if args is not None else {}, shape.schema)
+    except ValueError as error:
+        raise Failed.of("bad_args", f"`{process.name}`: {error}", place=process.place) from None
+    filled = shape.fill(found)
+    if misfits := shape.misfits({k: v for k, v in filled.items() if k not in _own_names(shape.schema)}):
+        raise Failed.of(
+            "bad_args", explain(misfits, f"the arguments of `{process.name}`"), place=process.place
+        )
+    return filled
+
+
+def _own_names(schema: Json) -> frozenset[str]:
+    """Return the names that the runner fills, as far as the schema does not declare them."""
+    return frozenset({"message", "event", "context"} - set(schema.get("properties") or ()))
+
+
+class Follower:
+    """Runs the links of a chain below a host: what `callbacks.run` asks for."""
+
+    def __init__(self, host: Host, point: str) -> None:
+        """Take the host at whose point the chain stands."""
+        self.host = host
+        self.point = point
+
+    def _seen(self, one: Link, message: Message, event: Json) -> Host:
+        host = self.host
+        return Host(
+            host.tree, host.key, file=one.place.rpartition(":")[0], path=(), owner=host.owner, unit=host.unit,
+            args=host.args, message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget,
+        )  # fmt: skip
+
+    def holds(self, one: Link, message: Message, event: Json) -> bool:
+        """Return whether the link's `when` holds."""
+        try:
+            return self._seen(one, message, event).test(one.when)
+        except Failed as error:
+            raise Failed(error.failure._replace(place=one.place)) from None
+
+    async def follow(self, one: Link, key: str, message: Message, event: Json) -> Json:
+        """Run the link's target and return its result. Raises Failed."""
+        args: Json = one.args
+        if args:
+            args = self._seen(one, message, event).render(args)
+        if one.process is None:
+            return await _call_function(self.host, one, key, args, message)
+        return await run_process(
+            self.host, one.process, args or {}, key, message=message, event=event, timeout=one.timeout
+        )
+
+    async def told(self, one: Link, key: str, ok: bool, value: Json) -> None:
+        """Tell that the link ended."""
+        if self.host.tree.sink is not None:
+            data = {"hook": self.point, "callback": one.name, "ok": ok, "result" if ok else "error": value}
+            await self.host.tree.emit("callback_ended", key, one.place, data=data)
+
+
+async def _call_function(host: Host, one: Link, key: str, args: Json, message: Message) -> Json:
+    """Call a Python function that was given as a callback: `fn(message, *args)`, or with keywords."""
+    function = cast("Callable[..., Any]", one.function)
+
+    async def act() -> Json:
+        if isinstance(args, dict):
+            found = function(message, **cast("dict[str, Any]", args))
+        else:
+            found = function(message, *cast("Sequence[Any]", args or ()))
+        if inspect.isawaitable(found):
+            found = await found
+        return found.to_json() if isinstance(found, Message) else found
+
+    try:
+        return (
+            await host.tree.engine.step(Key(key), act, effect="write", asked=one.name, timeout=one.timeout)
+        ).value
+    except Failed:
+        raise
+    except Exception as error:
+        raise Failed.of("exception", f"{type(error).__name__}: {error}", place=one.place) from error

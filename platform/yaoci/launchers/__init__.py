@@ -1,0 +1,1 @@
+"""Who starts, queues and takes over a run, one file each."""

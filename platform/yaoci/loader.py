@@ -1,0 +1,179 @@
+"""Finding a project and its files, and what each of them is by its path."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from .diagnostics import Code, Diagnostic
+from .errors import UsageError
+from .source import Span
+
+FileKind: TypeAlias = Literal["assistant", "processor", "python", "settings"]
+
+SETTINGS: Final = "yaoci.yaml"
+MAX_FILES: Final = 20_000
+
+BAD_ID: Final = Code("Y210", "bad-id", "error", "a file's name cannot be an id")
+YML: Final = Code("Y211", "yml", "error", "files end in .yaml")
+OUTSIDE: Final = Code("Y801", "outside-project", "error", "a link leads out of the project")
+CLASH: Final = Code("Y209", "duplicate-id", "error", "two files have the same id")
+TOO_MANY: Final = Code("Y020", "too-many-files", "error", "too many files")
+
+_SEGMENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_RESERVED: Final = ("assistants", "std")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A file of the project: what it is, its id, where it is, and the name it is shown by."""
+
+    kind: FileKind
+    id: str
+    path: Path
+    shown: str
+
+
+@dataclass(slots=True)
+class Project:
+    """A project's root and files; `findings` tells what is wrong with their names."""
+
+    root: Path
+    files: list[Found] = field(default_factory=list[Found])
+    findings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+
+def find_root(start: Path) -> Path:
+    """Return the nearest folder upward with yaoci.yaml, assistants/ or processes/. Raises UsageError."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        if (folder / SETTINGS).is_file() or any((folder / name).is_dir() for name in ("assistants", "processes")):
+            return folder
+    raise UsageError(
+        f"no project here: {start} and the folders above have no yaoci.yaml, assistants/ or processes/"
+    )
+
+
+def find(root: Path) -> Project:
+    """Return the files of the project at `root`, sorted by path; reading none of them."""
+    project = Project(root)
+    if os.path.lexists(root / SETTINGS):
+        project.files.append(Found(kind="settings", id="", path=root / SETTINGS, shown=SETTINGS))
+    _assistants(project, root / "assistants", ())
+    _processes(project, root / "processes", ())
+    if len(project.files) > MAX_FILES:
+        project.findings.append(
+            Diagnostic.of(TOO_MANY, _top(""), f"{len(project.files)} files; at most {MAX_FILES} are read")
+        )
+        del project.files[MAX_FILES:]
+    _clashes(project)
+    return project
+
+
+def _top(shown: str) -> Span:
+    return Span(shown, 1, 1, 1, 1)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((e for e in entries if not e.name.startswith((".", "_"))), key=lambda e: e.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _inside(project: Project, path: Path) -> bool:
+    """Return whether a link stays in the project; report it where it does not."""
+    if not path.is_symlink() or not path.exists():
+        return True  # a broken link is told by the reader
+    if path.resolve().is_relative_to(project.root.resolve()):
+        return True
+    shown = _shown(project, path)
+    project.findings.append(Diagnostic.of(OUTSIDE, _top(shown), f"it leads to {path.resolve()}", "copy the file here"))
+    return False
+
+
+def _shown(project: Project, path: Path) -> str:
+    return path.relative_to(project.root).as_posix()
+
+
+def _good_id(project: Project, path: Path, parts: tuple[str, ...]) -> bool:
+    shown = _shown(project, path)
+    for part in parts:
+        if not _SEGMENT.fullmatch(part):
+            project.findings.append(
+                Diagnostic.of(
+                    BAD_ID, _top(shown), f"`{part}` would be part of the id",
+                    "ids have letters, digits, `_` and `-`, and begin with a letter; `name` inside the file is what "
+                    "people see, in any language",
+                )  # fmt: skip
+            )
+            return False
+    if parts and parts[0] in _RESERVED:
+        project.findings.append(Diagnostic.of(BAD_ID, _top(shown), f"`{parts[0]}` is a reserved name", "rename it"))
+        return False
+    return True
+
+
+def _yml(project: Project, path: Path) -> None:
+    project.findings.append(
+        Diagnostic.of(YML, _top(_shown(project, path)), "`.yml` is not read", f"rename it to `{path.stem}.yaml`")
+    )
+
+
+def _assistants(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
+    entries = _entries(folder)
+    own = parts and any(e.name == "assistant.yaml" for e in entries)
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_dir():
+            if _inside(project, path):
+                _assistants(project, path, (*parts, entry.name))
+        elif own and entry.name != "assistant.yaml":
+            continue  # an asset
+        elif entry.name.endswith(".yml"):
+            _yml(project, path)
+        elif entry.name.endswith(".yaml"):
+            _take(project, "assistant", path, parts if own else (*parts, entry.name.removesuffix(".yaml")))
+
+
+def _processes(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
+    entries = _entries(folder)
+    names = {e.name for e in entries}
+    for entry in entries:
+        path = Path(entry.path)
+        stem, dot, suffix = entry.name.rpartition(".")
+        if entry.is_dir():
+            if _inside(project, path):
+                _processes(project, path, (*parts, entry.name))
+        elif suffix == "yml":
+            _yml(project, path)
+        elif suffix == "yaml":
+            _take(project, "processor", path, (*parts, stem))
+        elif suffix == "py" and dot and f"{stem}.yaml" not in names:
+            _take(project, "python", path, (*parts, stem))
+
+
+def _take(project: Project, kind: FileKind, path: Path, parts: tuple[str, ...]) -> None:
+    if _good_id(project, path, parts) and _inside(project, path):
+        project.files.append(Found(kind=kind, id=".".join(parts), path=path, shown=_shown(project, path)))
+
+
+def _clashes(project: Project) -> None:
+    seen: dict[tuple[bool, str], Found] = {}
+    kept: list[Found] = []
+    for found in project.files:
+        key = (found.kind == "assistant", found.id.lower() if found.kind != "settings" else "")
+        first = seen.setdefault(key, found) if found.kind != "settings" else found
+        if first is found:
+            kept.append(found)
+            continue
+        how = "" if first.id == found.id else ", which differs only in case"
+        project.findings.append(
+            Diagnostic.of(
+                CLASH, _top(found.shown), f"`{found.id}` is there already{how}", "rename one of them",
+                (("the other one", _top(first.shown)),),
+            )  # fmt: skip
+        )
+    project.files[:] = kept

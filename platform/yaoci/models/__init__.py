@@ -1,0 +1,1 @@
+"""Wires to models, one file each."""

@@ -1,0 +1,1 @@
+"""Rules of `check`, one finding each."""

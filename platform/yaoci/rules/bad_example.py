@@ -1,0 +1,50 @@
+"""Y403: an example that does not fit the schemas of its method."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ..arguments import judge
+from ..definitions import Method
+from ..diagnostics import Code
+from ..rule import Finding, Rule, View
+from ..schemas import ERRORS, Shape, flaws
+from ..spec import Node
+
+
+def _see(node: Node, view: View) -> Iterable[Finding]:
+    method: Method = view.target(str(node.path[-1])) or node.value
+    broken = method.returns is None or any(flaw.slug in ERRORS for flaw in flaws(method.returns))
+    returns = None if broken else Shape(method.returns)
+    for index, example in enumerate(method.examples):
+        path = (*node.path, "examples", index)
+        for misfit in judge(example.args, method) if example.args is not None else ():
+            yield Finding((*path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
+        for wrong in returns.misfits(example.result) if returns and example.result is not None else ():
+            yield Finding((*path, "result", *wrong.path), wrong.text)
+
+
+RULE: Final = Rule(
+    code=Code("Y403", "bad-example", "error", "example does not fit"),
+    about="""An example's `args` must fit the method's `parameters`, and its `result` what the method `returns`: a model
+does as the examples do.""",
+    wants=(Method,),
+    see=_see,
+    wrong={
+        "processes/shop.yaml": """\
+methods:
+  find:
+    parameters: {type: object, properties: {id: {type: string}}}
+    examples: [{ask: Where is A42?, args: {number: A42}}]
+    value: 1
+""",
+    },
+    right={
+        "processes/shop.yaml": """\
+methods:
+  find:
+    parameters: {type: object, properties: {id: {type: string}}}
+    examples: [{ask: Where is A42?, args: {id: A42}}]
+    value: 1
+""",
+    },
+)

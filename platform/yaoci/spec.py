@@ -1,0 +1,656 @@
+"""A dataclass as the shape of a mapping: decoding values with findings, and deriving JSON Schema.
+
+A definition is a frozen dataclass whose fields are annotated with what may stand there:
+`Annotated[str, Doc("…"), Ref("process")]`. One such class has several uses: `decode` walks
+value and type together and yields a definition or findings; `json_schema` derives a schema for
+editors. A field `return_` is the key `return`.
+
+Marks in the annotations (`Ref`, `Template`, …) are handed out as nodes while decoding, so that
+rules see each place they asked for without a walk of their own.
+"""
+
+import functools
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+from .diagnostics import Code, did_you_mean, listed
+from .values import Json, Path
+
+UNKNOWN_KEY: Final = Code("Y101", "unknown-key", "error", "unknown key")
+WRONG_TYPE: Final = Code("Y102", "wrong-type", "error", "wrong type")
+MISSING_KEY: Final = Code("Y103", "missing-key", "error", "missing key")
+WRONG_VALUE: Final = Code("Y104", "wrong-value", "error", "value not allowed")
+ONE_OF: Final = Code("Y105", "one-of", "error", "exactly one of these keys is needed")
+NO_TEMPLATE: Final = Code("Y601", "template-not-here", "error", "no template may stand here")
+
+FREE: Final = "x-"
+"""What keys at a root begin with that are the user's own, for anchors."""
+
+T = TypeVar("T")
+
+
+# -- what may stand in an annotation ------------------------------------------------------------------
+
+
+class Doc(NamedTuple):
+    """What a key is for, in one sentence."""
+
+    text: str
+
+
+class Ref(NamedTuple):
+    """The name of something: `callable assistant model function file`."""
+
+    to: str
+
+
+class Template(NamedTuple):
+    """A value whose texts may hold templates, at any depth."""
+
+    text_only: bool = False
+
+
+class Expression(NamedTuple):
+    """A bare expression; a value that is not text stands for itself."""
+
+
+class Schema(NamedTuple):
+    """A JSON Schema of the user's; `parameters` ones have an object at their root."""
+
+    parameters: bool = False
+
+
+class Many(NamedTuple):
+    """One value stands for a list of one."""
+
+
+class Nullable(NamedTuple):
+    """`null` may be written; elsewhere an entry without a value is told."""
+
+
+class Flat(NamedTuple):
+    """The keys of a tagged union stand among the keys of this mapping; `kinds` names an open union."""
+
+    kinds: str = ""
+
+
+class Seconds(NamedTuple):
+    """A duration such as `250ms 10s 2m 24h 7d`, as seconds."""
+
+
+class Between(NamedTuple):
+    """A number between two bounds, both included."""
+
+    low: float
+    high: float
+
+
+class Words(NamedTuple):
+    """Text that fits a pattern; `what` says so in words."""
+
+    pattern: str
+    what: str
+
+
+class Form(NamedTuple):
+    """How a dataclass is written, as its class variable `form`."""
+
+    what: str
+    """What it is called in messages."""
+    tag: str = ""
+    """The key that tells it from the other members of its union."""
+    short: str = ""
+    """The field that a plain text stands for."""
+
+
+class Node(NamedTuple):
+    """A value at a place that carries a mark; for a whole definition the mark is its Form."""
+
+    path: Path
+    value: Any
+    mark: Any
+
+
+class Trouble(NamedTuple):
+    """Something that does not fit, at a path; `on` tells whether the key or the value is meant."""
+
+    kind: Code
+    path: Path
+    label: str
+    help: str = ""
+    on: Literal["key", "value"] = "value"
+
+
+Kinds: TypeAlias = Mapping[str, Mapping[str, type]]
+"""Open unions: for each name, the dataclasses by their tag."""
+
+_MARKS = (Ref, Template, Expression, Schema)
+
+
+class Decoded(NamedTuple):
+    """What came of decoding: the definition, or None; what did not fit; and the marked places."""
+
+    value: Any
+    troubles: list[Trouble]
+    nodes: list[Node]
+
+
+def decode(kind: type[T], value: Json, kinds: Kinds, path: Path = ()) -> Decoded:
+    """Decode `value` as a `kind`, reporting everything that does not fit; keys of its root with `x-` are free."""
+    state = _State(kinds)
+    if isinstance(value, dict):
+        value = {key: part for key, part in cast("dict[str, Json]", value).items() if not key.startswith(FREE)}
+    result = _decoder(kind)(state, value, path)
+    return Decoded(None if result is _BAD else result, state.troubles, state.nodes)
+
+
+class _State:
+    __slots__ = ("kinds", "nodes", "troubles")
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self.troubles: list[Trouble] = []
+        self.nodes: list[Node] = []
+
+    def bad(
+        self, kind: Code, path: Path, label: str, help: str = "", on: Literal["key", "value"] = "value"
+    ) -> Any:
+        self.troubles.append(Trouble(kind, path, label, help, on))
+        return _BAD
+
+    def wrong(self, path: Path, wanted: str, value: Json, help: str = "") -> Any:
+        """Report a value of another type than is wanted."""
+        if value is None:
+            return self.bad(
+                WRONG_TYPE, path, f"{wanted}, and nothing stands here", "fill it in, or leave the key out"
+            )
+        return self.bad(WRONG_TYPE, path, f"{wanted}, not {words(value)}", help)
+
+
+_BAD: Final = object()
+_Decoder: TypeAlias = Callable[[_State, Json, Path], Any]
+
+_TYPE_WORDS: Final[dict[type, str]] = {
+    str: "text", bool: "true or false", int: "a whole number", float: "a number", dict: "a mapping",
+    list: "a list", type(None): "nothing",
+}  # fmt: skip
+
+
+def words(value: Json) -> str:
+    """Return what kind of value `value` is, in words."""
+    return _TYPE_WORDS.get(type(value), type(value).__name__)
+
+
+# -- decoders -------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _decoder(annotation: Any) -> _Decoder:
+    marks: tuple[Any, ...] = ()
+    if get_origin(annotation) is Annotated:
+        annotation, *rest = get_args(annotation)
+        marks = tuple(rest)
+    inner = _plain(annotation, marks)
+    told = tuple(mark for mark in marks if isinstance(mark, _MARKS))
+    if not told:
+        return inner
+
+    def marked(state: _State, value: Json, path: Path) -> Any:
+        result = inner(state, value, path)
+        if result is not _BAD and result is not None:
+            state.nodes.extend(Node(path, result, mark) for mark in told)
+        return result
+
+    return marked
+
+
+def _mark(marks: Sequence[Any], kind: type[T]) -> T | None:
+    return next((mark for mark in marks if isinstance(mark, kind)), None)
+
+
+def _plain(annotation: Any, marks: tuple[Any, ...]) -> _Decoder:
+    if get_origin(annotation) is Annotated:
+        return _plain(get_args(annotation)[0], (*marks, *marks_of(annotation)))
+    if _mark(marks, Nullable) is not None:
+        rest = _plain(annotation, tuple(mark for mark in marks if not isinstance(mark, Nullable)))
+        return lambda state, value, path: None if value is None else rest(state, value, path)
+    origin, args = get_origin(annotation), get_args(annotation)
+    if _mark(marks, Seconds) is not None:
+        return _seconds
+    if annotation is Any or _mark(marks, Expression) is not None:
+        return _json
+    if origin is Literal:
+        return functools.partial(_literal, args)
+    if origin is tuple:
+        item = _decoder(args[0])
+        many = _mark(marks, Many) is not None
+        return functools.partial(_list, item, many)
+    if origin in (Mapping, dict):
+        # the values of a mapping of templates may hold templates too, and are no nodes of their own
+        item = _plain(args[1], marks) if _templates(args[1], marks) else _decoder(args[1])
+        return functools.partial(_mapping, _decoder(args[0]), item)
+    if origin in (Union, types.UnionType):
+        return _union(tuple(arg for arg in args if arg is not type(None)), marks)
+    if is_dataclass(annotation):
+        # by way of a lambda, since a class may hold itself
+        return lambda state, value, path: _record(cast("type", annotation))(state, value, path)
+    if annotation is str:
+        return functools.partial(_text, _mark(marks, Template) is not None, _mark(marks, Words))
+    if annotation in (int, float):
+        return functools.partial(_number, annotation, _mark(marks, Between))
+    if annotation is bool:
+        return _bool
+    raise TypeError(f"spec cannot decode {annotation!r}: this is a bug in yaoci")
+
+
+def _templates(annotation: Any, marks: tuple[Any, ...]) -> bool:
+    return annotation is str and _mark(marks, Template) is not None
+
+
+def _json(state: _State, value: Json, path: Path) -> Any:  # noqa: ARG001 - the signature of a decoder
+    return value
+
+
+def _bool(state: _State, value: Json, path: Path) -> Any:
+    if isinstance(value, bool):
+        return value
+    hint = ""
+    if isinstance(value, str) and value.lower() in {"yes", "on", "no", "off"}:
+        hint = f"write `{'true' if value.lower() in {'yes', 'on'} else 'false'}`"
+    return state.wrong(path, "this wants true or false", value, hint)
+
+
+def _text(templates: bool, pattern: Words | None, state: _State, value: Json, path: Path) -> Any:
+    if not isinstance(value, str):
+        hint = f'quote it: "{str(value).lower()}"' if isinstance(value, int | float) else ""
+        return state.wrong(path, "this wants text", value, hint)
+    if not templates and "{{" in value:
+        return state.bad(
+            NO_TEMPLATE, path, "this text is taken as it is, `{{` too",
+            "templates stand in prompts, handler bodies, `args`, `input`, `set`, `send` and `return`",
+        )  # fmt: skip
+    if pattern is not None and not re.fullmatch(pattern.pattern, value):
+        return state.bad(WRONG_VALUE, path, f"`{value}` does not fit", pattern.what)
+    return value
+
+
+def _number(kind: type, bounds: Between | None, state: _State, value: Json, path: Path) -> Any:
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and not whole):
+        return state.wrong(path, f"this wants {_TYPE_WORDS[kind]}", value, _bare_number(value))
+    if bounds and not bounds.low <= value <= bounds.high:
+        return state.bad(
+            WRONG_VALUE, path, f"{value} is out of range", f"from {bounds.low:g} to {bounds.high:g}"
+        )
+    return kind(value)
+
+
+def _bare_number(value: Json) -> str:
+    """Return a help text where the text of a number was written."""
+    return f"write {value} without quotes" if isinstance(value, str) and re.fullmatch(r"-?[0-9.]+", value) else ""
+
+
+_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+_UNIT: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds(text: str) -> float | None:
+    """Return a duration such as `250ms 10s 2m 24h 7d` as seconds, or None if it is not one."""
+    found = _DURATION.fullmatch(text)
+    return float(found[1]) * _UNIT[found[2]] if found else None
+
+
+def _seconds(state: _State, value: Json, path: Path) -> Any:
+    found = seconds(value) if isinstance(value, str) else None
+    if found is None:
+        return state.bad(
+            WRONG_VALUE, path, "this wants a duration", "such as `250ms`, `10s`, `2m`, `24h` or `7d`"
+        )
+    return found
+
+
+def _literal(choices: tuple[Json, ...], state: _State, value: Json, path: Path) -> Any:
+    for choice in choices:
+        if value == choice and isinstance(value, bool) is isinstance(choice, bool):
+            return choice
+    shown = f"`{value}`" if isinstance(value, str | int) else words(value)
+    names = [str(choice) for choice in choices]
+    hint = did_you_mean(value, names, few=0) if isinstance(value, str) else ""
+    return state.bad(WRONG_VALUE, path, f"{shown} is not one of {listed(names, 'or')}", hint)
+
+
+def _list(item: _Decoder, many: bool, state: _State, value: Json, path: Path) -> Any:
+    if not isinstance(value, list):
+        if not many:
+            return state.wrong(path, "this wants a list", value, "put `- ` before each item")
+        one = item(state, value, path)
+        return _BAD if one is _BAD else (one,)
+    decoded = [item(state, part, (*path, index)) for index, part in enumerate(cast("list[Json]", value))]
+    # without the bad ones, the others would stand at other places than in the file
+    return _BAD if any(part is _BAD for part in decoded) else tuple(decoded)
+
+
+def _mapping(key: _Decoder, item: _Decoder, state: _State, value: Json, path: Path) -> Any:
+    if not isinstance(value, dict):
+        return state.wrong(path, "this wants a mapping", value)
+    out: dict[str, Any] = {}
+    for name, part in cast("dict[str, Json]", value).items():
+        here = (*path, name)
+        before = len(state.troubles)
+        good = key(state, name, here) is not _BAD
+        state.troubles[before:] = [trouble._replace(on="key") for trouble in state.troubles[before:]]
+        found = item(state, part, here)
+        if good and found is not _BAD:
+            out[name] = found
+    return out
+
+
+def _union(members: tuple[Any, ...], marks: tuple[Any, ...]) -> _Decoder:
+    if len(members) == 1:
+        return _plain(members[0], marks)
+    if any(is_dataclass(member) for member in members):
+        return functools.partial(_tagged, members)
+    decoders = [(member, _plain(member, marks)) for member in members]
+
+    def by_type(state: _State, value: Json, path: Path) -> Any:
+        for member, decoder in decoders:
+            base = get_origin(member) or member
+            if isinstance(value, {tuple: list, Mapping: dict, float: (int, float)}.get(base, base)):
+                return decoder(state, value, path)
+        names = " or ".join(
+            _TYPE_WORDS[{tuple: list, Mapping: dict}.get(get_origin(m) or m, get_origin(m) or m)]
+            for m, _ in decoders
+        )
+        return state.wrong(path, f"this wants {names}", value)
+
+    return by_type
+
+
+def _tagged(members: tuple[type, ...], state: _State, value: Json, path: Path) -> Any:
+    if isinstance(value, str):
+        for member in members:
+            if member.form.short:  # type: ignore[attr-defined]
+                return _record(member)(state, value, path)
+    if not isinstance(value, dict):
+        return state.wrong(path, "this wants a mapping", value)
+    chosen = _choose({member.form.tag: member for member in members}, state, value, path)  # type: ignore[attr-defined]
+    return _BAD if chosen is None else _record(chosen)(state, value, path)
+
+
+def _choose(
+    members: Mapping[str, type],
+    state: _State,
+    value: Mapping[str, Json],
+    path: Path,
+    known: Sequence[str] = (),
+) -> type | None:
+    """Return the member whose tag is among the keys; None, and one finding, where none or several are."""
+    found = [tag for tag in members if tag in value]
+    if len(found) == 1:
+        return members[found[0]]
+    tags = listed(members, "or")
+    if found:
+        state.bad(
+            ONE_OF, (*path, found[1]), f"{listed(found)} cannot stand together", f"keep one of {tags}", "key"
+        )
+        return None
+    for key in value:
+        if key not in known and (near := did_you_mean(key, members, few=0)):
+            state.bad(UNKNOWN_KEY, (*path, key), f"`{key}` is no key here", near, "key")
+            return None
+    state.bad(ONE_OF, path, "what it does is missing", f"one of {tags}")
+    return None
+
+
+class _Field(NamedTuple):
+    key: str
+    name: str
+    decode: _Decoder
+    required: bool
+
+
+@functools.cache
+def hints(kind: type) -> Mapping[str, Any]:
+    """Return the annotations of a dataclass's fields, marks included."""
+    return typing.get_type_hints(kind, include_extras=True)
+
+
+def marks_of(annotation: Any) -> tuple[Any, ...]:
+    """Return the marks of an annotation."""
+    return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+
+
+@functools.cache
+def _record(kind: type) -> _Decoder:
+    plain: dict[str, _Field] = {}
+    flat: tuple[str, Any, Flat] | None = None
+    for f in fields(kind):
+        annotation = hints(kind)[f.name]
+        if mark := _mark(marks_of(annotation), Flat):
+            flat = (f.name, get_args(annotation)[0], mark)
+            continue
+        required = f.default is MISSING and f.default_factory is MISSING
+        plain[f.name.rstrip("_")] = _Field(f.name.rstrip("_"), f.name, _decoder(annotation), required)
+    return functools.partial(_fill, kind, kind.form, plain, flat)  # type: ignore[attr-defined]
+
+
+def _fill(
+    kind: type, form: Form, plain: Mapping[str, _Field], flat: tuple[str, Any, Flat] | None,
+    state: _State, value: Json, path: Path,
+) -> Any:  # fmt: skip
+    if isinstance(value, str) and form.short:
+        value, short = {form.short: value}, True
+    else:
+        short = False
+    if not isinstance(value, dict):
+        wanted = "text or a mapping" if form.short else "a mapping"
+        return state.wrong(path, f"{form.what} is {wanted}", value)
+    given = cast("dict[str, Json]", value)
+    found: dict[str, Any] = {}
+    good = True
+    member: type | None = None
+    before = len(state.troubles)
+    if flat is not None:
+        member = _choose(_members(flat, state), state, given, path, tuple(plain))
+        good = member is not None
+        if member is not None:
+            own = {f.name.rstrip("_") for f in fields(member)}
+            part = {key: item for key, item in given.items() if key in own}
+            found[flat[0]] = _record(member)(state, part, path)
+            good = found[flat[0]] is not _BAD
+    inner = {f.name.rstrip("_") for f in fields(member)} if member is not None else set[str]()
+    named = {trouble.path for trouble in state.troubles[before:] if trouble.kind is UNKNOWN_KEY}
+    for key, item in given.items():
+        spec = plain.get(key)
+        if spec is None:
+            if key not in inner and (*path, key) not in named and (flat is None or member is not None):
+                near = did_you_mean(key, {*plain, *inner}, few=0) or _others(flat, state, key, form)
+                state.bad(UNKNOWN_KEY, (*path, key), f"`{key}` is no key of {form.what}", near, "key")
+            continue
+        result = spec.decode(state, item, path if short else (*path, key))
+        if result is not _BAD:
+            found[spec.name] = result
+        elif spec.required:
+            good = False
+    for key, spec in plain.items():
+        if spec.required and key not in given:
+            state.bad(MISSING_KEY, path, f"{form.what} needs `{key}`", f"add `{key}: …`")
+            good = False
+    if not good:
+        return _BAD
+    result = kind(**found)
+    state.nodes.append(Node(path, result, form))
+    return result
+
+
+def _members(flat: tuple[str, Any, Flat], state: _State) -> Mapping[str, type]:
+    _, annotation, mark = flat
+    if mark.kinds:
+        return state.kinds[mark.kinds]
+    return {member.form.tag: member for member in get_args(annotation)}
+
+
+def _others(flat: tuple[str, Any, Flat] | None, state: _State, key: str, form: Form) -> str:
+    if flat is not None and key in _members(flat, state):
+        return f"{form.what} does one thing; another one wants its own"
+    return ""
+
+
+# -- a JSON Schema of the same --------------------------------------------------------------------------
+
+
+def json_schema(kind: type, kinds: Kinds) -> Json:
+    """Return a JSON Schema (2020-12) for what `decode` accepts as a `kind`, with descriptions."""
+    found: dict[str, Json] = {}
+    root = _schema_of(kind, kinds, found)
+    for choice in found[kind.__name__].get("anyOf", [found[kind.__name__]]):
+        choice["patternProperties"] = {f"^{FREE}": {}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": found}
+
+
+def _schema_of(annotation: Any, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
+    marks = marks_of(annotation)
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    out = _bare_schema(annotation, marks, kinds, found)
+    if doc := _mark(marks, Doc):
+        out = {**out, "description": doc.text}
+    return out
+
+
+def _bare_schema(
+    annotation: Any, marks: tuple[Any, ...], kinds: Kinds, found: dict[str, Json]
+) -> dict[str, Json]:
+    if get_origin(annotation) is Annotated:
+        return _bare_schema(get_args(annotation)[0], (*marks, *marks_of(annotation)), kinds, found)
+    if _mark(marks, Nullable) is not None:
+        rest = tuple(mark for mark in marks if not isinstance(mark, Nullable))
+        return {"anyOf": [_bare_schema(annotation, rest, kinds, found), {"type": "null"}]}
+    origin, args = get_origin(annotation), get_args(annotation)
+    if _mark(marks, Seconds) is not None:
+        return {"type": "string", "pattern": f"^{_DURATION.pattern}$"}
+    if annotation is Any or _mark(marks, Expression) is not None:
+        return {}
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin is tuple:
+        item = _schema_of(args[0], kinds, found)
+        whole: dict[str, Json] = {"type": "array", "items": item}
+        return {"anyOf": [whole, {"not": {"type": "array"}, **item}]} if _mark(marks, Many) is not None else whole
+    if origin in (Mapping, dict):
+        return {
+            "type": "object", "propertyNames": _schema_of(args[0], kinds, found),
+            "additionalProperties": _bare_schema(args[1], marks, kinds, found)
+            if _templates(args[1], marks)
+            else _schema_of(args[1], kinds, found),
+        }  # fmt: skip
+    if origin in (Union, types.UnionType):
+        members = [arg for arg in args if arg is not type(None)]
+        parts = [_bare_schema(member, marks, kinds, found) for member in members]
+        return parts[0] if len(parts) == 1 else {"anyOf": parts}
+    if is_dataclass(annotation):
+        return _record_schema(cast("type", annotation), kinds, found)
+    if annotation is str:
+        pattern = _mark(marks, Words)
+        out: dict[str, Json] = {"type": "string"}
+        if pattern:
+            out["pattern"] = f"^(?:{pattern.pattern})$"
+        return out if _mark(marks, Template) else {**out, "not": {"pattern": r"\{\{"}}
+    if annotation is bool:
+        return {"type": "boolean"}
+    number: dict[str, Json] = {"type": "integer" if annotation is int else "number"}
+    if bounds := _mark(marks, Between):
+        number |= {"minimum": bounds.low, "maximum": bounds.high}
+    return number
+
+
+def _record_schema(kind: type, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
+    name, form = kind.__name__, cast("Form", kind.form)  # type: ignore[attr-defined]
+    if name not in found:
+        found[name] = {}
+        found[name] = _object_schema(kind, form, kinds, found)
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _own(kind: type, kinds: Kinds, found: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
+    properties: dict[str, Json] = {}
+    required: list[str] = []
+    for f in fields(kind):
+        annotation = hints(kind)[f.name]
+        if _mark(marks_of(annotation), Flat):
+            continue
+        key = f.name.rstrip("_")
+        properties[key] = _schema_of(annotation, kinds, found)
+        if f.default is MISSING and f.default_factory is MISSING:
+            required.append(key)
+    return properties, required
+
+
+def _object_schema(kind: type, form: Form, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
+    properties, required = _own(kind, kinds, found)
+    flat = next((f for f in fields(kind) if _mark(marks_of(hints(kind)[f.name]), Flat)), None)
+    if flat is None:
+        choices = [_closed(form, properties, required)]
+    else:
+        annotation = hints(kind)[flat.name]
+        mark = cast("Flat", _mark(marks_of(annotation), Flat))
+        union = get_args(annotation)[0]
+        members = kinds[mark.kinds].values() if mark.kinds else get_args(union)
+        choices = []
+        for member in members:
+            more, needed = _own(member, kinds, found)
+            choices.append(_closed(cast("Any", member).form, {**properties, **more}, [*required, *needed]))
+    if form.short:
+        choices.append(properties[form.short])
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+
+def _closed(form: Form, properties: dict[str, Json], required: list[str]) -> dict[str, Json]:
+    return {
+        "title": form.what, "type": "object", "properties": properties, "required": required,
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+def dump(definition: Any) -> Json:
+    """Return a definition as plain values again, without what is at its default."""
+    if is_dataclass(definition) and not isinstance(definition, type):
+        out: dict[str, Json] = {}
+        for f in fields(definition):
+            item = getattr(definition, f.name)
+            default = f.default_factory() if f.default_factory is not MISSING else f.default
+            if item == default:
+                continue
+            if _mark(marks_of(hints(type(definition))[f.name]), Flat):
+                out.update(dump(item))
+            else:
+                out[f.name.rstrip("_")] = dump(item)
+        return out
+    if isinstance(definition, Mapping):
+        return {key: dump(item) for key, item in cast("Mapping[str, Any]", definition).items()}
+    if isinstance(definition, tuple | list):
+        return [dump(item) for item in cast("Sequence[Any]", definition)]
+    return definition
+
+
+__all__ = [
+    "MISSING_KEY", "NO_TEMPLATE", "ONE_OF", "UNKNOWN_KEY", "WRONG_TYPE", "WRONG_VALUE",
+    "Between", "Decoded", "Doc", "Expression", "Flat", "Form", "Kinds", "Many", "Node", "Nullable", "Ref", "Schema", "Seconds",
+    "Template", "Trouble", "Words", "decode", "dump", "hints", "json_schema", "marks_of", "seconds", "words",
+]  # fmt: skip

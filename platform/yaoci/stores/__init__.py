@@ -1,0 +1,1 @@
+"""Where the results of runs are kept, one file each."""

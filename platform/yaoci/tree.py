@@ -1,0 +1,220 @@
+"""A run tree: what one request starts, with the budget, the shared values and the events of all of it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
+
+from .contracts import Key, Usage
+from .definitions import AssistantStep, Limits
+from .engine import Engine
+from .errors import Failed
+from .events import Event, EventKind
+from .messages import Message
+from .registry import Registry
+from .values import MAX_BYTES, Json, NotJsonError, canonical, weighs_over
+
+ROUNDS: Final = 8
+DEPTH: Final = 8
+CALLS: Final = 200
+TIMEOUT: Final = 600.0
+"""What holds where nothing is said: requests of a turn, nesting, calls of a run, seconds of a run."""
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    async def put(self, event: Event) -> None:
+        """Take an event; wait where the reader is slow."""
+        ...
+
+
+def tighter(one: Limits | None, other: Limits | None) -> Limits:
+    """Return limits of which each is the tighter of the two where both say it."""
+    first, second = one or Limits(), other or Limits()
+    return Limits(
+        **{f.name: min(_said(getattr(first, f.name), getattr(second, f.name)), default=None) for f in fields(Limits)}
+    )
+
+
+def _said(*values: Any) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+class Budget:
+    """What may still be used, shared by all that is started under it; a narrower one counts in the wider ones too.
+
+    What nobody limits has a default: 8 rounds of a turn, 8 nested calls, 200 calls and ten minutes of a run.
+    """
+
+    __slots__ = ("calls", "depth", "place", "rounds", "timeout", "tokens", "wider")
+
+    def __init__(self, limits: Limits, place: str, wider: "Budget | None" = None) -> None:
+        """Take the limits and where they are written."""
+        top = wider is None
+        self.calls = CALLS if limits.calls is None and top else limits.calls
+        self.tokens = limits.tokens
+        self.depth = min(_said(limits.depth, wider.depth if wider else None), default=DEPTH)
+        self.rounds = limits.rounds or ROUNDS
+        self.timeout = TIMEOUT if limits.timeout is None and top else limits.timeout
+        self.place = place
+        self.wider = wider
+
+    def take_call(self, what: str, place: str) -> None:
+        """Count an assistant started or a tool called. Raises Failed of kind `limit`."""
+        if self.calls is not None:
+            if self.calls <= 0:
+                raise Failed.of(
+                    "limit",
+                    f"no calls are left for {what}: `limits.calls` is used up ({self.place})",
+                    place=place,
+                )
+            self.calls -= 1
+        if self.wider is not None:
+            self.wider.take_call(what, place)
+
+    def take_tokens(self, usage: Usage) -> None:
+        """Count the tokens of a request."""
+        if self.tokens is not None:
+            self.tokens -= usage.input + usage.output
+        if self.wider is not None:
+            self.wider.take_tokens(usage)
+
+    def need_tokens(self, place: str) -> None:
+        """Make sure that a request may be made. Raises Failed of kind `limit`."""
+        if self.tokens is not None and self.tokens <= 0:
+            raise Failed.of(
+                "limit", f"no tokens are left: `limits.tokens` is used up ({self.place})", place=place
+            )
+        if self.wider is not None:
+            self.wider.need_tokens(place)
+
+
+class Called(NamedTuple):
+    """What a called assistant gave: its last message, its checked value or text, and what it used."""
+
+    message: Message
+    value: Json
+    usage: Usage
+
+
+class CallAssistant(Protocol):
+    """How an assistant is called from within the tree; the turn loop gives it."""
+
+    def __call__(
+        self,
+        host: Any,
+        step: AssistantStep,
+        input: Json,
+        args: Json,
+        callback: Any,
+        *,
+        key: Key,
+        options: Json = None,
+    ) -> Awaitable[Called]:
+        """Call an assistant below `host`. Raises Failed."""
+        ...
+
+
+class Tree:
+    """One run: the registry, the engine, and what all its parts share."""
+
+    __slots__ = (
+        "_now",
+        "assistant",
+        "budget",
+        "context",
+        "engine",
+        "log",
+        "registry",
+        "run",
+        "seq",
+        "shared",
+        "sink",
+        "source",
+        "usage",
+    )
+
+    def __init__(
+        self, *, run: str, registry: Registry, engine: Engine, budget: Budget, assistant: CallAssistant,
+        context: Mapping[str, Json], sink: Sink | None, source: Any,
+    ) -> None:  # fmt: skip
+        """Take what a run needs; `source` opens models by name."""
+        self.run = run
+        self.registry = registry
+        self.engine = engine
+        self.budget = budget
+        self.assistant = assistant
+        self.context: dict[str, Json] = {
+            "user": None, "session": "", "run": run, "turn": 0, "locale": "", "metadata": {}, "key": "", **context,
+        }  # fmt: skip
+        self.shared: dict[str, Json] = {}
+        self.log: list[tuple[str, Json]] = []
+        self.sink = sink
+        self.source = source
+        self.seq = 0
+        self.usage = Usage()
+        """Of all requests of the run."""
+        self._now: tuple[datetime, dict[str, Json]] | None = None
+
+    def set(self, name: str, value: Json) -> None:
+        """Write a key of `shared`. Raises Failed of kind `bad_result` for what JSON cannot hold."""
+        try:
+            kept = canonical(value)
+        except NotJsonError as error:
+            raise Failed.of("bad_result", f"`shared.{name}` cannot be kept: {error}") from None
+        if weighs_over(kept, MAX_BYTES // 10):
+            raise Failed.of("bad_result", f"`shared.{name}` is larger than 1 MiB")
+        self.shared[name] = kept
+        if self.engine.durable:
+            self.log.append((name, kept))
+
+    def now(self) -> dict[str, Json]:
+        """Return the time as templates see it."""
+        at = self.engine.heard.astimezone()
+        if self._now is None or self._now[0] != at:
+            self._now = (at, {
+                "date": at.date().isoformat(), "time": at.strftime("%H:%M:%S"), "iso": at.isoformat(timespec="seconds"),
+                "weekday": at.strftime("%A"), "zone": str(at.tzinfo), "unix": int(at.timestamp()),
+            })  # fmt: skip
+        return self._now[1]
+
+    async def emit(
+        self, kind: EventKind, key: str, place: str, *, message: Message | None = None, data: Json = None
+    ) -> None:
+        """Tell whoever listens that something happened."""
+        if self.sink is None:
+            return
+        self.seq += 1
+        at = self.engine.clock().isoformat(timespec="milliseconds")
+        await self.sink.put(
+            Event(
+                run=self.run, seq=self.seq, kind=kind, key=key, place=place, at=at, message=message, data=data
+            )
+        )
+
+
+async def keep(
+    tree: Tree,
+    body: Callable[[], Awaitable[Json]],
+    record: Callable[[Callable[[], Awaitable[Json]]], Awaitable[Json]],
+) -> Json:
+    """Run `body` inside a record of the engine, together with what it changes in `shared`.
+
+    A replayed record changes `shared` as the live run did.
+    """
+    if not tree.engine.durable:
+        return await record(body)
+    ran = False
+
+    async def kept() -> Json:
+        nonlocal ran
+        ran, start = True, len(tree.log)
+        value = await body()
+        return {"value": value, "shared": dict(tree.log[start:])}
+
+    found = await record(kept)
+    if not ran:
+        for name, value in found["shared"].items():
+            tree.set(name, value)
+    return found["value"]
