@@ -212,11 +212,11 @@ def _holding(kind: str, keyword: str, inner: Schema) -> Schema:
 
 def _enum(items: list[ast.expr]) -> Schema:
     try:
-        values: list[Json] = [canonical(ast.literal_eval(item)) for item in items]
+        values: list[Json] = [ast.literal_eval(item) for item in items]
         kinds = list(dict.fromkeys(_KINDS[type(value)] for value in values))
     except (ValueError, TypeError, KeyError):  # a member of an Enum, say
         return {}
-    return {"type": kinds[0] if len(kinds) == 1 else kinds, "enum": values}
+    return {"type": kinds[0] if len(kinds) == 1 else kinds, "enum": canonical(values)}
 
 
 def _types(schema: Schema) -> list[str]:

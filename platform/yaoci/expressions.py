@@ -29,7 +29,7 @@ class Use(NamedTuple):
 class TemplateProblem(Exception):  # noqa: N818 - a finding about a text, raised where it is read
     """A text that is no template, or that holds what templates do not have here."""
 
-    def __init__(self, text: str, help: str, line: int) -> None:  # noqa: A002 - findings call it so
+    def __init__(self, text: str, help: str, line: int) -> None:
         """Take what is wrong, what to write instead, and the line in the text, counted from 1."""
         super().__init__(f"{text}; {help}" if help else text)
         self.text = text
@@ -65,6 +65,7 @@ _HINTS: Final[tuple[tuple[str, str, str], ...]] = (
     (r"unknown tag '(\w+)'", r"there is no tag `\1`", "there are for, if, set, with, filter and raw"),
     (r"unexpected '?end of|Expected an expr|got 'end of", "an expression is missing or not finished", ""),
     (r"unexpected char '(.)'", r"`\1` has no meaning in an expression", _RAW),
+    (r"got '(string|integer|float)'", r"a \1 is not expected here", _RAW),
     (r"expected token .*got '(.+)'|unexpected '(.+?)'", r"`\1\2` is not expected here", _RAW),
 )
 """What jinja2 says, as a pattern; what we say; and what to do. The first that fits counts."""

@@ -459,10 +459,7 @@ _DURATION = re.compile(
     r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?)"
 )
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:%[0-9A-Fa-f]{2}|[!#$&-;=?-\[\]_a-z~])*")
-# a bracket that is not around the whole host, or a port that is no number
-_BAD_AUTHORITY = re.compile(
-    r"[^:]*://(?:[^/?#]*@)?(?:[^/?#\[\]@]+[\[\]]|\[[^\]/?#]*(?:[/?#]|\Z)|\[[^\]]*\][^:/?#]|(?:\[[^\]]*\]|[^/?#\[\]@:]*):[0-9]*[^0-9/?#])"
-)
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:@]*)(?::[0-9]*)?")
 
 
 def _is_date(text: str) -> bool:
@@ -512,7 +509,9 @@ def _matches(compiled: re.Pattern[str], text: str) -> bool:
 
 
 def _is_uri(text: str) -> bool:
-    return _matches(_URI, text) and not _BAD_AUTHORITY.match(text)
+    rest = text.partition(":")[2]
+    host = re.split("[/?#]", rest[2:], maxsplit=1)[0].rpartition("@")[2] if rest.startswith("//") else ""
+    return _matches(_URI, text) and _matches(_HOST, host)
 
 
 FORMATS: dict[str, Format] = {

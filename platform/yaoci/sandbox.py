@@ -257,7 +257,7 @@ def _environment_class() -> Any:
             except (TypeError, LookupError):
                 return self.undefined(obj=obj, name=argument)
 
-        def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002 - jinja2's
+        def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
             return _operate(operator, left, right)
 
     return Environment

@@ -406,14 +406,21 @@ class _Walk:
         """Report each reference that leads back to its own schema without a step into the value."""
         done: set[int] = set()
         for ref in self._refs:
-            trail = {id(ref.node): iter(self._same.get(id(ref.node), ()))} if id(ref.node) not in done else {}
-            while trail:
+            # the schemas on the way here: what is left to follow of each, and the reference that led to it
+            trail: dict[int, tuple[Iterator[tuple[Json, Path]], Path]] = {}
+            waiting: list[tuple[Json, Path]] = [] if id(ref.node) in done else [(ref.node, ())]
+            while trail or waiting:
+                if waiting:
+                    node, path = waiting.pop()
+                    trail[id(node)] = iter(self._same.get(id(node), ())), path
                 last = next(reversed(trail))
-                for node, path in trail[last]:
-                    if id(node) in trail and path:
-                        self._say(path, "ref-loop", "the reference leads back to itself, around and around")
-                    elif id(node) not in done and id(node) not in trail:
-                        trail[id(node)] = iter(self._same.get(id(node), ()))
+                for node, path in trail[last][0]:
+                    if id(node) in trail:
+                        around = list(trail)[list(trail).index(id(node)) + 1 :]
+                        by = next(filter(None, (path, *(trail[key][1] for key in around))), ())
+                        self._say(by, "ref-loop", "the reference leads back to itself, around and around")
+                    elif id(node) not in done:
+                        waiting.append((node, path))
                         break
                 else:
                     done.add(last)
@@ -838,11 +845,24 @@ def _unique_items(_j: Any, wanted: Json, value: Json, _s: Json) -> Iterator[Any]
         yield _error(f"must not hold anything twice: items {twice[0]} and {twice[1]} are equal")
 
 
+def _into(judge: Any, step: str, item: Json, part: Json) -> Iterator[Any]:
+    if part is False:  # upstream would leave out where
+        yield _error("must not be there", [step])
+    else:
+        yield from judge.descend(item, part, path=step, schema_path=step)
+
+
+def _properties(judge: Any, parts: Json, value: Json, _s: Json) -> Iterator[Any]:
+    for name, part in parts.items():
+        if name in _map(value):
+            yield from _into(judge, name, value[name], part)
+
+
 def _pattern_properties(judge: Any, patterns: Json, value: Json, _s: Json) -> Iterator[Any]:
     for pattern, part in patterns.items():
         for name, item in _map(value).items():
             if judge.format_checker.finds(pattern, name, value):
-                yield from judge.descend(item, part, path=name, schema_path=pattern)
+                yield from _into(judge, name, item, part)
 
 
 def _additional_properties(judge: Any, part: Json, value: Json, schema: Json) -> Iterator[Any]:
@@ -868,12 +888,16 @@ def _unevaluated_properties(judge: Any, part: Json, value: Json, schema: Json) -
         for pattern in judge.format_checker.patterns:
             judge.format_checker.finds(pattern, name, value)
     check = import_module("jsonschema").Draft202012Validator.VALIDATORS["unevaluatedProperties"]
-    for error in check(judge, part, value, schema) or ():
+    try:
+        wrong = list(check(judge, part, value, schema) or ())
+    except re.error:  # an expression that does not compile: what it would allow is not known
+        return
+    for error in wrong:
         yield _error("has properties that nothing allows " + error.message.partition("(")[2].rstrip(")"))
 
 
 _OWN: dict[str, Any] = {
-    "required": _required, "pattern": _pattern, "format": _format, "multipleOf": _multiple_of,
+    "required": _required, "properties": _properties, "pattern": _pattern, "format": _format, "multipleOf": _multiple_of,
     "uniqueItems": _unique_items, "patternProperties": _pattern_properties, "propertyNames": _property_names,
     "additionalProperties": _additional_properties, "unevaluatedProperties": _unevaluated_properties,
 }  # fmt: skip
@@ -961,27 +985,33 @@ def _why(schema: Json, error: Exception) -> str:
     return next((flaw.text for flaw in flaws(schema) if flaw.slug in ERRORS), str(error).partition("\n")[0])
 
 
-def _filled(root: Json, schema: Json, value: Json) -> Json:
+def _filled(root: Json, schema: Json, value: Json, depth: int = 0) -> Json:
+    if depth > MAX_DEPTH:
+        return value
     known = _map(_followed(root, schema))
     if _is_object(value):
         parts = _map(known.get("properties"))
-        out = {name: _filled(root, parts.get(name), item) for name, item in value.items()}
+        out = {name: _filled(root, parts.get(name), item, depth + 1) for name, item in value.items()}
         for name, part in parts.items():
             if name not in out and "default" in _map(part):
                 # no root: a default that leads to itself through a reference would never end
-                out[name] = _filled(None, part, part["default"])
+                out[name] = _filled(None, part, part["default"], depth + 1)
         return out
     if _is_list(value):
         heads: list[Json] = known["prefixItems"] if _is_list(known.get("prefixItems")) else []
-        rest: Json = known.get("items")
-        return [_filled(root, heads[n] if n < len(heads) else rest, item) for n, item in enumerate(value)]
+        rest = [known.get("items")] * (len(value) - len(heads))
+        pairs = zip([*heads, *rest], value, strict=False)
+        return [_filled(root, part, item, depth + 1) for part, item in pairs]
     return value
 
 
 def explain(misfits: Sequence[Misfit], what: str = "arguments") -> str:
     """Return one text to act on, "" if there is nothing: `arguments do not fit: `id` is required; …`."""
-    verb = "do" if what.endswith("s") else "does"
-    return f"{what} {verb} not fit: {'; '.join(misfit.text for misfit in misfits)}" if misfits else ""
+    if not misfits:
+        return ""
+    head = what.partition(" of ")[0]
+    verb = "do" if head.endswith("s") and not head.startswith("what ") else "does"
+    return f"{what} {verb} not fit: {'; '.join(misfit.text for misfit in misfits)}"
 
 
 # -- in words ---------------------------------------------------------------------------------------
@@ -1100,6 +1130,8 @@ _WORDS: dict[str | None, Callable[[Json, Json], str]] = {
     "maxItems": _said_size("most", "item", "items"),
     "minProperties": _said_size("least", "property", "properties"),
     "maxProperties": _said_size("most", "property", "properties"),
+    "items": lambda _, value: f"has more items than it may, got {len(value)}",
+    "unevaluatedItems": lambda _, value: f"has items that nothing allows, got {len(value)}",
     "contains": lambda part, _: f"must have an item that fits {_short(part)}",
     "minContains": lambda count, _: f"must have at least {count} items that fit",
     "maxContains": lambda count, _: f"must have at most {count} items that fit",

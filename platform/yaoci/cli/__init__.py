@@ -8,7 +8,6 @@ from typing import Final, cast
 
 import click
 
-from ..errors import Exit
 from ..version import __version__
 from ._terminal import COLORS, Command, Context, Global, Help, coloured, guarded, open_streams
 
@@ -73,6 +72,8 @@ class _Group(click.Group):
         """Read the options before the command; without anything, show the help as wrong usage."""
         ctx.color = coloured("auto", sys.stdout)
         if not args:
+            from ..errors import Exit
+
             click.echo(ctx.get_help(), err=True, color=coloured("auto", sys.stderr))
             ctx.exit(Exit.USAGE)
         return super().parse_args(ctx, args)
@@ -118,4 +119,4 @@ def _color(ctx: click.Context, _: click.Parameter, value: str) -> str:
 @click.pass_context
 def group(ctx: click.Context, start: str, color: str, quiet: bool, verbose: bool, no_input: bool) -> None:
     """Keep what the options before the command say."""
-    ctx.obj = Global.of(start, color=color, quiet=quiet, verbose=verbose, no_input=no_input)
+    ctx.obj = Global(folder=start, color=color, quiet=quiet, verbose=verbose, no_input=no_input)

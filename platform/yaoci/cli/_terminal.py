@@ -3,16 +3,15 @@
 import contextlib
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TextIO
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from ..errors import DefinitionError, Exit, Failed, UsageError
+if TYPE_CHECKING:  # what `--help` does without is imported where it is used
+    from pathlib import Path
 
 COLORS: Final = ("auto", "always", "never")
 """What `--color` may be."""
@@ -27,22 +26,25 @@ _WIDTH: Final = 100
 class Global:
     """What the options before the command say; a command gets it by `click.pass_obj`."""
 
-    start: Path = Path()
+    folder: str = "."
     """The folder to look for the project from."""
     color: str = "auto"
     quiet: bool = False
     verbose: bool = False
     no_input: bool = False
 
-    @classmethod
-    def of(cls, start: str, *, color: str, quiet: bool, verbose: bool, no_input: bool) -> "Global":
-        """Return the options as given. Raises UsageError where `start` is no folder."""
-        folder = Path(start)
-        if not folder.is_dir():
-            raise UsageError(
-                f"`-C {start}`: " + ("this is no folder" if folder.exists() else "there is no such folder")
-            )
-        return cls(start=folder, color=color, quiet=quiet, verbose=verbose, no_input=no_input)
+    @property
+    def start(self) -> "Path":
+        """The folder to look for the project from. Raises UsageError where it is none."""
+        from pathlib import Path
+
+        from ..errors import UsageError
+
+        start = Path(self.folder)
+        if not start.is_dir():
+            why = "this is no folder" if start.exists() else "there is no such folder"
+            raise UsageError(f"`-C {self.folder}`: {why}")
+        return start
 
     def paints(self, stream: TextIO) -> bool:
         """Return whether what is written to `stream` may have colours."""
@@ -84,6 +86,15 @@ def coloured(choice: str, stream: TextIO) -> bool:
     return is_terminal(stream)
 
 
+def width_of(stream: TextIO) -> int:
+    """Return how wide a text for `stream` may be: the terminal's width, at most 120; 100 elsewhere."""
+    try:
+        found = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return _WIDTH
+    return max(40, min(found, 120))
+
+
 def open_streams() -> None:
     """Make stdout and stderr write UTF-8 whatever the locale; what it cannot hold is shown as an escape."""
     for stream in (sys.stdout, sys.stderr):
@@ -100,7 +111,7 @@ class Help(click.HelpFormatter):
     def __init__(
         self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None
     ) -> None:
-        super().__init__(indent_increment, width, max_width or _WIDTH)
+        super().__init__(indent_increment, width or min(width_of(sys.stdout), max_width or _WIDTH))
 
     def write_heading(self, heading: str) -> None:
         """Write a heading in bold."""
@@ -115,11 +126,8 @@ class Help(click.HelpFormatter):
         self.write_paragraph()
         self.write_heading("Examples")
         for line in text.strip().splitlines():
-            command, gap, aim = _EXAMPLE(line).groups()  # type: ignore[union-attr]  # it fits every line
+            command, gap, aim = line.partition("  ")
             self.write(f"  {command}{gap}{click.style(aim, dim=True) if aim else ''}\n")
-
-
-_EXAMPLE = re.compile(r"(.*?)(?:(\s{2,})(\S.*))?").fullmatch
 
 
 class Context(click.Context):
@@ -156,7 +164,7 @@ def guarded(group: click.Group, arguments: Sequence[str]) -> int:
         with ctx:
             code = group.invoke(ctx)
         sys.stdout.flush()
-        return int(code or Exit.OK)
+        return int(code or 0)
     except click.exceptions.Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
@@ -169,18 +177,15 @@ def guarded(group: click.Group, arguments: Sequence[str]) -> int:
 
 
 def _told(error: Exception, given: Global, arguments: Sequence[str]) -> int:
+    from ..errors import DefinitionError, Exit, Failed, UsageError
+
     match error:
         case click.UsageError():
             text, help = _usage(error)
             say(given, "error", text, help=help)
             return Exit.USAGE
         case DefinitionError():
-            from ..render import text as rendered
-
-            print(
-                rendered(error.report, color=given.paints(sys.stderr), width=width_of(sys.stderr)),
-                file=sys.stderr,
-            )
+            _definitions(error.report, given)
             return Exit.WRONG
         case UsageError():
             say(given, "error", str(error))
@@ -193,7 +198,17 @@ def _told(error: Exception, given: Global, arguments: Sequence[str]) -> int:
             say(given, "error", f"`{name}` cannot be used: {why.lower()}")
             return Exit.USAGE
         case _:
-            return _bug(error, given, arguments)
+            _bug(error, given, arguments)
+            return Exit.BUG
+
+
+def _definitions(report: Any, given: Global) -> None:
+    """Write the errors of a report to stderr: what stops the command is enough; `check` tells the rest."""
+    from ..render import text
+
+    errors = tuple(found for found in report.findings if found.severity == "error")
+    shown = replace(report, findings=errors)
+    print(text(shown, color=given.paints(sys.stderr), width=width_of(sys.stderr)), file=sys.stderr)
 
 
 def say(given: Global, head: str, text: str, *, place: str = "", help: str = "") -> None:
@@ -215,31 +230,22 @@ def say(given: Global, head: str, text: str, *, place: str = "", help: str = "")
         print(f"  {paint('=', fg='blue', bold=True)} {line}", file=sys.stderr)
 
 
-def width_of(stream: TextIO) -> int:
-    """Return how wide a text for `stream` may be: the terminal's width, at most 120; 100 elsewhere."""
-    if not is_terminal(stream):
-        return _WIDTH
-    import shutil
-
-    return max(40, min(shutil.get_terminal_size((_WIDTH, 24)).columns, 120))
-
-
 def _usage(error: click.UsageError) -> tuple[str, str]:
     """Return what click found wrong with the arguments in our words, and what to do."""
     path = error.ctx.command_path if error.ctx is not None else "yaoci"
     help = f"help: `{path} --help` tells more"
-    if isinstance(error, click.NoSuchOption):
-        name = error.option_name
-        root = error.ctx.find_root() if error.ctx is not None else None
-        if root is not None and root is not error.ctx and any(name in p.opts for p in root.command.params):
-            sub = path.removeprefix("yaoci ")
-            return f"`{name}` stands before the command", f"help: write `yaoci {name} … {sub} …`"
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         from ..diagnostics import did_you_mean
 
-        known = (
-            [opt for p in error.ctx.command.params for opt in p.opts if opt[0] == "-"] if error.ctx else []
-        )
-        near = did_you_mean(name, known, few=0)
+        name, own = error.option_name, _options(error.ctx)
+        above = {} if error.ctx.parent is None else _options(error.ctx.parent)
+        if name in above:
+            value = "" if above[name] else " …"
+            return (
+                f"`{name}` stands before the command",
+                f"help: write `yaoci {name}{value} {error.ctx.info_name} …`",
+            )
+        near = did_you_mean(name, own, few=0)
         return f"no option is called `{name}`" + (f": {near}" if near else ""), help
     missing = isinstance(error, click.MissingParameter)
     if isinstance(error, click.BadParameter) and not missing and error.param and error.ctx:
@@ -247,12 +253,22 @@ def _usage(error: click.UsageError) -> tuple[str, str]:
     return _plain(error.format_message()), help
 
 
+def _options(ctx: click.Context) -> dict[str, bool]:
+    """Return the options of a command, and whether they take no value."""
+    known = [param for param in ctx.command.get_params(ctx) if isinstance(param, click.Option)]
+    return {name: param.is_flag for param in known for name in param.opts}
+
+
 def _plain(text: str) -> str:
+    import re
+
     text = re.sub(r"'([^']*)'", r"`\1`", text.strip().removesuffix("."))
     return text[:1].lower() + text[1:]
 
 
 def _interrupted() -> int:
+    from ..errors import Exit
+
     print("interrupted", file=sys.stderr)
     return Exit.INTERRUPTED
 
@@ -264,7 +280,7 @@ def _reader_gone() -> int:
     return _PIPE
 
 
-def _bug(error: Exception, given: Global, arguments: Sequence[str]) -> int:
+def _bug(error: Exception, given: Global, arguments: Sequence[str]) -> None:
     import traceback
 
     trace = "".join(traceback.format_exception(error))
@@ -281,7 +297,6 @@ def _bug(error: Exception, given: Global, arguments: Sequence[str]) -> int:
     if given.verbose or not log:
         print(trace, end="", file=sys.stderr)
     say(given, "error", f"this is a bug in yaoci: {last}", help=help)
-    return Exit.BUG
 
 
 def _log(trace: str, arguments: Sequence[str]) -> str:

@@ -52,8 +52,10 @@ def command(given: Global, paths: tuple[str, ...], form: str, strict: bool) -> i
     if root != Path.cwd():
         given.remark(f"in {root}")
     report = _part(check(root), root, places)
-    _print(report, form, given)
-    if not report.files and not report.findings:
+    nothing = not report.files and not report.findings
+    if not nothing or form == "json":
+        _print(report, form, given)
+    if nothing:
         where = " and ".join(f"`{place}`" for place in places) or f"`{root}`"
         say(given, "error", f"nothing to check: {where} holds no definitions")
         return Exit.NOTHING

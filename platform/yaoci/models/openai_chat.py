@@ -341,9 +341,8 @@ class _Answer:
         if not usage:
             return
         self._usage = _usage(usage)
-        self._ended = (
-            self._ended or last
-        )  # usage alone in a chunk is the end, for one who leaves out `[DONE]`
+        # usage alone in a chunk is the end, where `[DONE]` is left out
+        self._ended = self._ended or last
 
     def _joined(self, channel: str, text: str) -> str:
         """Return text that UTF-8 can hold; half a surrogate pair waits for its other half."""

@@ -9,6 +9,7 @@ from ..diagnostics import Code
 from ..rule import Finding, Rule, View
 from ..schemas import ERRORS, Shape, flaws
 from ..spec import Node
+from ..values import Json
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
@@ -19,14 +20,20 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
         path = (*node.path, "examples", index)
         for misfit in judge(example.args, method) if example.args is not None else ():
             yield Finding((*path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
-        for wrong in returns.misfits(example.result) if returns and example.result is not None else ():
-            yield Finding((*path, "result", *wrong.path), wrong.text)
+        if returns is not None and example.result is not None and not _failed(example.result):
+            for wrong in returns.misfits(example.result):
+                yield Finding((*path, "result", *wrong.path), wrong.text)
+
+
+def _failed(result: Json) -> bool:
+    """Return whether a result is how a model reads that a call failed."""
+    return isinstance(result, dict) and set(result) == {"error"} and isinstance(result["error"], str)
 
 
 RULE: Final = Rule(
     code=Code("Y403", "bad-example", "error", "example does not fit"),
-    about="""An example's `args` must fit the method's `parameters`, and its `result` what the method `returns`: a model
-does as the examples do.""",
+    about="""An example's `args` must fit the method's `parameters`, and its `result` what the method `returns`, or be
+`{error: text}`, which is how a failed call reads: a model does as the examples do.""",
     wants=(Method,),
     see=_see,
     wrong={

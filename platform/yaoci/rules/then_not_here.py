@@ -13,7 +13,7 @@ from ..thens import MAY, THENS, written
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
     callback: Callback = node.value
-    point = str(node.path[-2])
+    point = str(node.path[1]) if node.path[0] == "hooks" else "callback"
     target, may = view.target(callback.name), MAY.get(point)
     if target is None or may is None:
         return
