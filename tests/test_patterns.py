@@ -60,6 +60,28 @@ def test_a_polynomial_expression_is_searched_for_here_while_the_text_is_short():
     assert not known.affordable(100_000)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(?i)^A+$", "aa"),
+        (r"^(a)\1$", "aa"),
+        ("^(?:a?){200}$", "aaa"),
+        ("^" + "(?:a|a|a|a)" * 25 + "$", "a" * 25),
+        (r"(?:(?=.*\d).)+$", "a1"),
+        ("(?>a+)b(?:aa?)*$", "ab"),
+    ],
+)
+def test_what_has_no_known_bound_is_searched_for_by_the_helper(pattern, text):
+    known = patterns._known(pattern)
+    assert not known.affordable(100)
+    assert search(pattern, text)
+
+
+def test_an_alternative_of_anchored_expressions_is_anchored():
+    assert patterns._known("(?:^a+b|^b+c)$").work.anchored
+    assert not patterns._known("(?:^a+b|b+c)$").work.anchored
+
+
 def test_the_helper_answers_yes_and_no_and_goes_on_after_it_was_stopped():
     assert search(r"^(a+)+$", "aaa")
     with pytest.raises(PatternTimeout):

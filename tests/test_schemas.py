@@ -226,6 +226,19 @@ def test_a_schema_deeper_than_any_value_is_told_once():
     assert [flaw.slug for flaw in flaws(schema)] == ["too-deep"]
 
 
+def test_a_keyword_of_another_tool_is_told_what_to_write_instead():
+    hints = {key: flaws({key: True})[0].help for key in ("nullable", "desc", "zzz")}
+    assert hints == {
+        "nullable": 'write `type: [string, "null"]`',
+        "desc": "did you mean `description`?",
+        "zzz": "leave it out, or let its name begin with `x-`",
+    }
+
+
+def test_a_type_like_no_other_is_told_all_there_are():
+    assert flaws({"type": "zzz"})[0].help.startswith("a type is one of `array`, `boolean`")
+
+
 def test_only_what_leaves_nothing_to_judge_by_is_an_error():
     assert {"not-a-schema", "bad-regex", "ref-loop"} <= ERRORS
     assert "regex-dialect" not in ERRORS

@@ -76,14 +76,16 @@ def _plain(annotation, marks):
         return st.dictionaries(documents_of(args[0]), documents_of(args[1]), max_size=2)
     if origin is not None:
         members = [arg for arg in args if arg is not type(None)]
-        return st.one_of([_plain(m, marks) if get_origin(m) is not Annotated else documents_of(m) for m in members])
+        return st.one_of(
+            [_plain(m, marks) if get_origin(m) is not Annotated else documents_of(m) for m in members]
+        )
     if is_dataclass(annotation):
         return st.deferred(lambda: record(annotation))
     if annotation is str:
         return WORDS
     if annotation is bool:
         return st.booleans()
-    low, high = found[Between] if Between in found else (-1000, 1000)
+    low, high = found.get(Between, (-1000, 1000))
     return st.integers(int(low), int(high))
 
 
@@ -110,8 +112,14 @@ def record(kind):
     return st.builds(lambda one, other: {**one, **other}, own, st.one_of([record(member) for member in flat]))
 
 
-KEYS = st.sampled_from(["name", "args", "when", "value", "model", "x-mine", "nmae", "steps", "process", "2", "{{x}}"])
-ODD = st.none() | st.booleans() | st.sampled_from([0, 1, -3, 2.5, 1e9, "", "{{ x }}", "on", "5 s", [], [None], {}, {"a": 1}])
+KEYS = st.sampled_from(
+    ["name", "args", "when", "value", "model", "x-mine", "nmae", "steps", "process", "2", "{{x}}"]
+)
+ODD = (
+    st.none()
+    | st.booleans()
+    | st.sampled_from([0, 1, -3, 2.5, 1e9, "", "{{ x }}", "on", "5 s", [], [None], {}, {"a": 1}])
+)
 
 
 @st.composite
@@ -215,7 +223,9 @@ def test_a_missing_key_is_told_of_what_holds_it():
 
 
 def test_a_bad_key_of_a_mapping_is_told_of_the_key():
-    assert troubles(Processor, {"methods": {"a-b": {"value": 1}}}) == [(WRONG_VALUE, ("methods", "a-b"), "key")]
+    assert troubles(Processor, {"methods": {"a-b": {"value": 1}}}) == [
+        (WRONG_VALUE, ("methods", "a-b"), "key")
+    ]
 
 
 def test_a_template_where_none_may_stand_is_told():
@@ -250,7 +260,8 @@ def test_keys_of_the_root_with_x_are_free_and_deeper_ones_are_not():
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("250ms", 0.25), ("10s", 10), ("2m", 120), ("24h", 86400), ("7d", 604800), ("1.5s", 1.5)]
+    ("text", "seconds"),
+    [("250ms", 0.25), ("10s", 10), ("2m", 120), ("24h", 86400), ("7d", 604800), ("1.5s", 1.5)],
 )
 def test_durations_become_seconds(text, seconds):
     assert decode(Assistant, {"limits": {"timeout": text}}, kinds()).value.limits.timeout == seconds
@@ -258,7 +269,9 @@ def test_durations_become_seconds(text, seconds):
 
 @pytest.mark.parametrize("text", ["10", "s", "-1s", "10 s", "1h30m", 10, "١s"])
 def test_what_is_no_duration_is_told(text):
-    assert troubles(Assistant, {"limits": {"timeout": text}}) == [(WRONG_VALUE, ("limits", "timeout"), "value")]
+    assert troubles(Assistant, {"limits": {"timeout": text}}) == [
+        (WRONG_VALUE, ("limits", "timeout"), "value")
+    ]
 
 
 def test_true_is_no_number():

@@ -12,8 +12,8 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .compiler import check, load
-    from .diagnostics import Diagnostic, Report
-    from .errors import DefinitionError, Failed, Failure, UsageError, YaociError
+    from .diagnostics import DefinitionError, Diagnostic, Report
+    from .errors import Failed, Failure, UsageError, YaociError
     from .events import Event
     from .messages import Message
     from .registry import Registry
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 _WHERE = {
-    "DefinitionError": "errors", "Diagnostic": "diagnostics", "Event": "events", "Failed": "errors", "Failure": "errors",
+    "DefinitionError": "diagnostics", "Diagnostic": "diagnostics", "Event": "events", "Failed": "errors", "Failure": "errors",
     "Message": "messages", "Outcome": "runner", "Registry": "registry", "Report": "diagnostics", "Runner": "runner",
     "Stream": "runner", "UsageError": "errors", "YaociError": "errors", "check": "compiler", "load": "compiler",
 }  # fmt: skip

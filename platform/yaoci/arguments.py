@@ -43,7 +43,7 @@ def bind(args: Args, parameters: Json) -> dict[str, Json]:
         return dict(args)
     order = names_in_order(parameters)
     if len(args) > len(order):
-        raise ValueError(_too_many(len(args), order))
+        raise ValueError(f"it {_takes(order)}, not {len(args)}")
     return dict(zip(order, args, strict=False))
 
 
@@ -54,13 +54,14 @@ def names_in_order(parameters: Json) -> list[str]:
 
 def known_names(parameters: Json) -> frozenset[str] | None:
     """Return the names that a schema of parameters declares; None where it leaves them open, or is broken."""
-    if not isinstance(parameters, dict) or not properties(parameters) or _open(parameters):
+    known = properties(parameters)
+    if not known or _open(cast("Mapping[str, Json]", parameters)):
         return None
-    return frozenset(properties(parameters))
+    return frozenset(known)
 
 
-def judge(args: Args, method: Method) -> Iterator[Misfit]:
-    """Yield what is wrong with the arguments that YAML gives to a method.
+def judge(args: Args, method: Method, name: str) -> Iterator[Misfit]:
+    """Yield what is wrong with the arguments that YAML gives to a method, which is called `name` there.
 
     Values that hold templates are known only in a run; of them only the names are judged. What
     FILLED names is never missed. A broken schema is told where it stands, and judges nothing.
@@ -69,39 +70,40 @@ def judge(args: Args, method: Method) -> Iterator[Misfit]:
     if parameters is None:
         # a Python function whose signature does not say what it takes, takes what it is given
         if args and not hasattr(method.handler, "python"):
-            yield Misfit((), "it takes no arguments", "leave them out, or declare its `parameters`")
+            yield Misfit((), f"`{name}` takes no arguments", "leave them out, or declare its `parameters`")
         return
     if any(flaw.slug in ERRORS for flaw in flaws(parameters, parameters=True)):
         return
     if isinstance(args, Mapping):
-        yield from _judge_named(args, parameters)
+        yield from _judge_named(args, parameters, name)
     else:
-        yield from _judge_in_order(args, parameters)
+        yield from _judge_in_order(args, parameters, name)
 
 
-def _judge_named(args: Mapping[str, Json], parameters: Mapping[str, Json]) -> Iterator[Misfit]:
+def _judge_named(args: Mapping[str, Json], parameters: Mapping[str, Json], what: str) -> Iterator[Misfit]:
     known = properties(parameters)
     meant: set[str] = set()
     for name in args:
         if name in known or name in FILLED or _open(parameters):
             continue
         free = known.keys() - args.keys()
-        help = did_you_mean(name, free) if known else "it takes no arguments"
+        help = did_you_mean(name, free) if known else "it takes no arguments at all"
         meant |= {other for other in free if help == f"did you mean `{other}`?"}
-        yield Misfit((name,), f"there is no parameter `{name}`", help, "key")
+        yield Misfit((name,), f"`{what}` has no parameter `{name}`", help, "key")
     for name in _missing(args, parameters):
         if name not in meant:
-            yield Misfit((), f"the parameter `{name}` is missing", f"add `{name}: …` to `args`")
+            yield Misfit((), f"`{what}` needs `{name}`", f"add `{name}: …` to `args`")
     yield from _misfits(args, parameters, {name: name for name in args})
 
 
-def _judge_in_order(args: Sequence[Json], parameters: Mapping[str, Json]) -> Iterator[Misfit]:
+def _judge_in_order(args: Sequence[Json], parameters: Mapping[str, Json], what: str) -> Iterator[Misfit]:
     order = names_in_order(parameters)
     if len(args) > len(order):
-        yield Misfit((len(order),), _too_many(len(args), order), "leave out the rest" if order else "")
+        label = f"`{what}` {_takes(order)}, not {len(args)}"
+        yield Misfit((len(order),), label, "leave out the rest" if order else "leave them out")
     given = dict(zip(order, args, strict=False))
     for name in _missing(given, parameters):
-        yield Misfit((), f"the parameter `{name}` is missing", _fill_in(name, order, len(args)))
+        yield Misfit((), f"`{what}` needs `{name}`", _fill_in(name, order, len(args)))
     yield from _misfits(given, parameters, {name: index for index, name in enumerate(given)})
 
 
@@ -109,10 +111,10 @@ def _open(parameters: Mapping[str, Json]) -> bool:
     return any(parameters.get(keyword, False) is not False for keyword in _LOOSE)
 
 
-def _too_many(count: int, order: Sequence[str]) -> str:
+def _takes(order: Sequence[str]) -> str:
     if not order:
-        return "it takes no arguments"
-    return f"it takes {len(order)} ({listed(order)}), not {count}"
+        return "takes no arguments in order"
+    return f"takes {len(order)} {'argument' if len(order) == 1 else 'arguments'} ({listed(order)})"
 
 
 def _fill_in(name: str, order: Sequence[str], given: int) -> str:
@@ -126,7 +128,11 @@ def _missing(given: Mapping[str, Json], parameters: Mapping[str, Json]) -> Itera
     known = properties(parameters)
     for name in cast("list[str]", parameters.get("required", [])):
         schema = known.get(name)
-        if name not in given and name not in FILLED and not (isinstance(schema, dict) and "default" in schema):
+        if (
+            name not in given
+            and name not in FILLED
+            and not (isinstance(schema, dict) and "default" in schema)
+        ):
             yield name
 
 

@@ -137,7 +137,9 @@ class _Builder:
         )
 
     def _chain(self, file: File, hook: str) -> tuple[Link, ...]:
-        callbacks: tuple[Callback, ...] = getattr(file.definition.hooks, hook) if file.definition.hooks else ()
+        callbacks: tuple[Callback, ...] = (
+            getattr(file.definition.hooks, hook) if file.definition.hooks else ()
+        )
         return tuple(
             link(callback, self.processes[_full(file, callback.name)], _place(file, ("hooks", hook, index)))
             for index, callback in enumerate(callbacks)
@@ -149,7 +151,10 @@ class _Builder:
     def _digest(self) -> str:
         whole = hashlib.sha256()
         for file in self._all():
-            whole.update(f"{file.found.shown}\0{file.text}\0".encode())
+            for name, text in file.texts():
+                whole.update(f"{name}\0{text}\0".encode())
+            for prompt in file.definition.prompts if file.found.kind == "assistant" else ():
+                whole.update(f"{_prompt(file, prompt)}\0".encode())
         return whole.hexdigest()
 
 
@@ -158,7 +163,7 @@ def _full(file: File, name: str) -> str:
 
 
 def _handler(method: Method) -> Handler[Any]:
-    return handlers()[type(method.handler).form.tag]
+    return handlers()[method.handler.form.tag]
 
 
 def _place(file: File, path: Path) -> str:

@@ -10,6 +10,7 @@ from .diagnostics import did_you_mean, listed
 from .errors import Failed, UsageError
 from .messages import Message
 from .registry import Link, Registry, full_name, link
+from .spec import decode
 from .values import Json
 
 # -- what a link says ----------------------------------------------------------------------------------
@@ -168,8 +169,8 @@ def messages_of(value: Json) -> tuple[Message, ...]:
 def bind(callback: Any, registry: Registry, owner: str, place: str) -> tuple[Link, ...]:
     """Return the chain that a callback given in Python means; the five forms, or a list of them.
 
-    None is no link; text a method of `owner` or a process; a mapping `{name, args}` either with
-    arguments; a Callback as the YAML has it; a function or coroutine function itself.
+    None is no link; text a method of `owner` or a process; a mapping `{name, args}` either, or a
+    function, with arguments; a Callback as the YAML has it; a function or coroutine function itself.
     Raises UsageError for anything else, or a name that leads nowhere.
     """
     if callback is None:
@@ -181,24 +182,32 @@ def bind(callback: Any, registry: Registry, owner: str, place: str) -> tuple[Lin
     if isinstance(callback, str):
         callback = Callback(name=callback)
     elif isinstance(callback, dict):
-        callback = _from_mapping(cast("dict[str, Json]", callback))
+        given = cast("dict[str, Any]", callback)
+        function = given.get("name")
+        if callable(function):
+            return (_function(function, place, _decoded({**given, "name": _name_of(function)})),)
+        callback = _decoded(given)
     if isinstance(callback, Callback):
         inside = owner in registry.assistants
         return (link(callback, registry.process(full_name(callback.name, owner, inside)), place),)
     if callable(callback):
-        return (Link(name=_name_of(callback), place=_place_of(callback) or place, function=callback),)
+        return (_function(callback, place, Callback(name=_name_of(callback))),)
     raise UsageError(f"a callback is null, a name, `{{name, args}}`, a function or a list, not {callback!r}")
 
 
-def _from_mapping(given: dict[str, Json]) -> Callback:
-    known = ("name", "args", "when", "on_error", "timeout")
-    for key in given:
-        if key not in known:
-            raise UsageError(f"a callback has no key `{key}`: {did_you_mean(key, known)}")
-    if not isinstance(given.get("name"), str):
-        raise UsageError("a callback needs `name`")
-    args = given.get("args") or ()
-    return Callback(**{**given, "args": tuple(args) if isinstance(args, list) else args})
+def _decoded(given: dict[str, Json]) -> Callback:
+    found = decode(Callback, given, {})
+    for trouble in found.troubles:
+        said = ": ".join(filter(None, (trouble.label, trouble.help)))
+        raise UsageError(f"this is no callback: {said}")
+    return cast("Callback", found.value)
+
+
+def _function(function: Callable[..., Any], place: str, how: Callback) -> Link:
+    return Link(
+        name=how.name, place=_place_of(function) or place, function=function, args=how.args, when=how.when,
+        on_error=how.on_error, timeout=how.timeout,
+    )  # fmt: skip
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -8,14 +8,13 @@ from typing import Any, Final
 from . import contracts, documents
 from .builder import build
 from .definitions import Callback, Method, SetStep, Settings
-from .diagnostics import Diagnostic, Report, report
+from .diagnostics import DefinitionError, Diagnostic, Report, report
 from .documents import File, assistant_method
-from .errors import DefinitionError
 from .loader import find, find_root
 from .registry import ASSISTANTS, Registry, full_name
 from .rule import Finding, Kind, Rule
 from .source import Span
-from .spec import Ref
+from .spec import Form, Ref
 from .values import Path
 
 
@@ -40,7 +39,7 @@ def compile_project(root: FilePath) -> tuple[Registry | None, Report]:
     findings = [*project.findings, *(finding for file in files for finding in file.findings)]
     for file in files:
         findings += _judge(file, names)
-    result = report(findings, len(files), {f.found.shown: f.text for f in files})
+    result = report(findings, len(files), {name: text for file in files for name, text in file.texts()})
     return (build(root, files, names.group) if result.ok else None), result
 
 
@@ -49,10 +48,12 @@ class _Names:
 
     def __init__(self, root: FilePath, files: list[File]) -> None:
         self.root = root
-        self.files = {file.found.id: file for file in files if file.found.kind not in {"settings", "assistant"}}
+        self.files = {
+            file.found.id: file for file in files if file.found.kind not in {"settings", "assistant"}
+        }
         settings = next((f for f in files if f.found.kind == "settings"), None)
         self.settings: Settings | None = settings.definition if settings else None
-        self.settings_broken = settings is not None and settings.definition is None
+        self.settings_broken = settings is not None and bool(settings.definition is None or settings.findings)
         self.assistants: dict[str, Span] = {}
         self.processes: dict[str, Span] = {}
         self.owners: dict[str, File] = {}
@@ -72,9 +73,11 @@ class _Names:
             full = full_name(name, id, inside)
             self.processes[full] = file.span(("methods", name), "key")
             self.owners[full] = file
-        if (file.document is None and file.found.kind != "python") or (file.found.kind == "python" and not file.python):
+        if file.broken:
             self.broken.add(id)
-        self.callbacks |= {full_name(node.value.name, id, inside) for node in file.nodes if node.mark is Callback.form}
+        self.callbacks |= {
+            full_name(node.value.name, id, inside) for node in file.nodes if node.mark is Callback.form
+        }
 
     def group(self, id: str) -> list[str]:
         return list(self.files[id].method_names()) if id in self.files else []
@@ -92,7 +95,9 @@ def _shared(files: list[File]) -> frozenset[str] | None:
     """Return the keys of `shared` that steps set; None where others may be set."""
     if any(file.python_path or file.findings for file in files):
         return None
-    return frozenset(key for file in files for node in file.nodes if node.mark is SetStep.form for key in node.value.set)
+    return frozenset(
+        key for file in files for node in file.nodes if node.mark is SetStep.form for key in node.value.set
+    )
 
 
 class _View:
@@ -141,7 +146,7 @@ def _by_mark() -> Mapping[Any, tuple[Rule, ...]]:
     found: dict[Any, tuple[Rule, ...]] = {}
     for rule in rules():
         for want in rule.wants:
-            key = want.form if isinstance(want, type) and hasattr(want, "form") else want
+            key: Any = getattr(want, "form", want)
             found[key] = (*found.get(key, ()), rule)
     return found
 
@@ -150,8 +155,7 @@ def _judge(file: File, names: _Names) -> list[Diagnostic]:
     view, wanted = _View(file, names), _by_mark()
     out: list[Diagnostic] = []
     for node in file.nodes:
-        mark = node.mark
-        key = mark if isinstance(mark, Ref) or hasattr(mark, "what") else type(mark)
+        key: Any = node.mark if isinstance(node.mark, Ref | Form) else node.mark.__class__
         for rule in wanted.get(key, ()):
             out.extend(_of_finding(file, rule, finding) for finding in rule.see(node, view))
     return out
@@ -160,5 +164,3 @@ def _judge(file: File, names: _Names) -> list[Diagnostic]:
 def _of_finding(file: File, rule: Rule, finding: Finding) -> Diagnostic:
     span = file.span(finding.path, finding.on, finding.line)
     return Diagnostic.of(rule.code, span, finding.label, finding.help, finding.related)
-
-

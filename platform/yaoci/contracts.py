@@ -91,7 +91,7 @@ class ModelRequest:
 class CallDelta(NamedTuple):
     """A piece of a function call: `index` counts the calls of one answer; texts add up."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides a method of tuples that nobody calls here
     id: str = ""
     name: str = ""
     arguments: str = ""

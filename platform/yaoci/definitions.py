@@ -391,8 +391,8 @@ def text_of(text: Text, locale: str = "") -> str:
         return text
     if locale in text:
         return text[locale]
-    short = locale.split("-")[0].split("_")[0]
+    short = locale.replace("_", "-").partition("-")[0]
     for language, found in text.items():
-        if short and language.split("-")[0] == short:
+        if short and language.partition("-")[0] == short:
             return found
     return next(iter(text.values()), "")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+from .errors import YaociError
 from .source import Span
 
 Severity: TypeAlias = Literal["error", "warning", "advice"]
@@ -78,6 +79,15 @@ class Report:
             f"{f.span.file}:{f.span.line}:{f.span.column}: {f.severity}[{f.code}] {f.label or f.summary}"
             for f in self.findings
         )
+
+
+class DefinitionError(YaociError):
+    """The definitions of a project are wrong; `report` holds every finding."""
+
+    def __init__(self, report: Report) -> None:
+        """Take the report, whose text becomes the message."""
+        super().__init__(str(report))
+        self.report = report
 
 
 def report(findings: Iterable[Diagnostic], files: int, sources: Mapping[str, str]) -> Report:

@@ -1,10 +1,10 @@
 """The files of a project, read and decoded: each with its definition, its marked places, and what does not fit."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from . import contracts, pysource
 from .contracts import Handler
@@ -12,9 +12,9 @@ from .definitions import Assistant, AssistantStep, Method, Processor, Settings, 
 from .diagnostics import Code, Diagnostic
 from .loader import Found
 from .registry import INPUT
-from .source import CODES, Document, Problem, Span, Unreadable, read_file
-from .spec import Node, Trouble, decode
-from .values import Json, Path
+from .source import CODES, MAX_BYTES, Document, Problem, Span, Unreadable, read_file
+from .spec import UNKNOWN_KEY, Node, Trouble, decode
+from .values import Json, Path, at
 
 PYTHON: Final = Code("Y030", "python-syntax", "error", "the Python file cannot be read")
 
@@ -46,6 +46,7 @@ class File:
     python: pysource.Module | None = None
     """The Python beside it, or that it is; None where there is none or it cannot be read."""
     python_path: FilePath | None = None
+    python_text: str = ""
 
     @property
     def value(self) -> Json:
@@ -60,12 +61,29 @@ class File:
             return self.document.line_of(path, line)
         return self.document.key_span(path) if on == "key" else self.document.span(path)
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the texts it is read from, each with the name it is shown by."""
+        if self.text:
+            yield self.found.shown, self.text
+        if self.python_text:
+            yield self.found.shown.removesuffix(".yaml").removesuffix(".py") + ".py", self.python_text
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is not known which methods it has: nothing is to be said of names that lead into it."""
+        if self.found.kind == "python" or self.document is None:
+            return self.python is None
+        if isinstance(self.value.get("methods"), dict):
+            return False
+        # what is told already may be how `methods` was meant
+        return "methods" in self.value or any(finding.code == UNKNOWN_KEY.code for finding in self.findings)
+
     def method_names(self) -> tuple[str, ...]:
         """Return the ids of its methods, broken ones too."""
         if self.found.kind == "python":
             return tuple(self.definition.methods) if self.definition else ()
-        methods = self.value.get("methods") if isinstance(self.value, dict) else None
-        return tuple(methods) if isinstance(methods, dict) else ()
+        methods = at(self.value, ("methods",))
+        return tuple(cast("dict[str, Json]", methods)) if isinstance(methods, dict) else ()
 
     def method(self, name: str) -> Method | None:
         """Return a method, with the signature of its Python function where it has none of its own."""
@@ -85,6 +103,7 @@ def read(found: Found) -> File:
         file.document = read_file(found.path, found.shown)
     except Unreadable as error:
         file.findings = [_of_problem(problem) for problem in error.problems]
+        file.text = _as_far_as_it_goes(found.path)
         return file
     file.text = file.document.text
     decoded = decode(_TYPES[found.kind], file.document.value, kinds())
@@ -96,6 +115,15 @@ def read(found: Found) -> File:
     return file
 
 
+def _as_far_as_it_goes(path: FilePath) -> str:
+    """Return the text of a file that cannot be read as YAML, to show what is said of it."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(MAX_BYTES).decode("utf-8-sig", "replace")
+    except OSError:
+        return ""
+
+
 def _read_python(file: File, path: FilePath, shown: str) -> None:
     try:
         data = path.read_bytes()
@@ -105,8 +133,7 @@ def _read_python(file: File, path: FilePath, shown: str) -> None:
         return
     file.python_path = path
     module = pysource.read(data)
-    if file.document is None:
-        file.text = data.decode("utf-8", "replace")
+    file.python_text = data.decode("utf-8-sig", "replace")
     for problem in module.problems:
         span = Span(shown, problem.line, problem.column, problem.line, problem.column + 1)
         file.findings.append(Diagnostic.of(PYTHON, span, problem.text, problem.help))

@@ -2,10 +2,12 @@
 
 import functools
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Final
+from urllib.parse import urlsplit
 
 from . import contracts
 from .contracts import Endpoint, Model, Wire
@@ -21,6 +23,7 @@ LOCAL: Final = "local"
 """The name of the embedded model."""
 
 _CATALOGUE: Final = FilePath(__file__).parent / "catalogue" / "providers.yaml"
+_LOOPBACK: Final = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ def wires() -> tuple[str, ...]:
 
 def problem(name: str, settings: Settings | None) -> tuple[str, str] | None:
     """Return what is wrong with a model's name, and what to do; None if it leads to a model."""
-    models = settings.models if settings else {}
+    models = frozenset(settings.models if settings else ())
     if name in models:
         return None
     found = endpoint_problem(name, settings)
@@ -71,10 +74,15 @@ def endpoint_problem(name: str, settings: Settings | None) -> tuple[str, str] | 
         return f"`{provider}` is a provider, and no model of it is named", f"write `{provider}/<model>`"
     if slash:
         return f"no provider is called `{provider}`", did_you_mean(provider, known, few=12)
-    return f"no model is called `{name}`", "a model is `local`, `provider/model`, or a name under `models` in yaoci.yaml"
+    return (
+        f"no model is called `{name}`",
+        "a model is `local`, `provider/model`, or a name under `models` in yaoci.yaml",
+    )
 
 
-def choose(name: str, settings: Settings | None, root: FilePath, environ: Mapping[str, str] = os.environ) -> Choice:
+def choose(
+    name: str, settings: Settings | None, root: FilePath, environ: Mapping[str, str] = os.environ
+) -> Choice:
     """Return where the model called `name` is. Raises Failed of kind `missing`, `auth` or `template`."""
     given = settings.models.get(name) if settings else None
     target = given.use if given else name
@@ -121,8 +129,12 @@ def _filled(text: str, environ: Mapping[str, str], provider: str) -> str:
 
 
 def _loopback(url: str) -> bool:
-    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
-    return host.startswith(("127.", "localhost", "[::1]"))
+    """Return whether an address is of this machine, where servers want no key."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return host in {"localhost", "::1"} or _LOOPBACK.fullmatch(host) is not None
 
 
 def open_model(choice: Choice) -> Model:

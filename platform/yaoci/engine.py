@@ -15,7 +15,8 @@ order; an attempt `~n`; a call of a Python function by order, or by the key it w
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeVar
 
@@ -74,8 +75,6 @@ class Engine:
         A `write` is opened in the journal before it runs; found open by a later leg it is not run
         again, since it may have happened: its result is the failure `unknown`.
         """
-        if self._journal is None and timeout is None:
-            return self._heard(Recorded(_counted(await act()), self.clock()))
         digest = self._digest(asked)
         found = self._recorded(key, digest)
         if found is not None and found.state != "open":
@@ -111,7 +110,7 @@ class Engine:
     async def _settle(self, key: Key, task: "asyncio.Future[Json]", digest: str) -> Recorded:
         """Record how a task that is done has ended, and return its value or raise its failure."""
         try:
-            value = _counted(task.result())
+            value = _counted(_result(task))
         except Failed as error:
             await self._write(key, "failed", error.failure.to_json(), digest)
             raise
@@ -128,8 +127,9 @@ class Engine:
             if effect == "write":
                 text = "cut off by a cancel; it may or may not have happened"
                 await self._write(key, "failed", Failure("unknown", text).to_json(), digest)
-        elif not task.cancelled() and task.exception() is None:
-            await self._settle(key, task, digest)
+        elif not task.cancelled() and isinstance(task.exception(), Failed | None):
+            with suppress(Failed):  # it is recorded; here the cancel counts
+                await self._settle(key, task, digest)
 
     async def scope(self, key: Key, body: Act, *, asked: Json, timeout: float | None = None) -> Recorded:
         """Run what holds steps and close it with one entry; a closed scope is never entered again.
@@ -188,23 +188,23 @@ class Engine:
 
         tasks = [asyncio.ensure_future(gated(act)) for act in branches]
         try:
-            winner = None if until == "all" else await self._first(key, tasks, until)
-            if winner is None:
-                return [await task for task in tasks]
-        except BaseException:
+            winner = await self._first(key, tasks, until)
+        finally:
             await _end(tasks)
-            raise
-        await _end(tasks)
+        if winner is None:
+            return [task.result() for task in tasks]
         return [task.result() if i == winner else Branch("dropped") for i, task in enumerate(tasks)]
 
     async def _first(
-        self, key: Key, tasks: Sequence["asyncio.Task[Branch]"], until: Literal["any", "race"]
+        self, key: Key, tasks: Sequence["asyncio.Task[Branch]"], until: Literal["all", "any", "race"]
     ) -> int | None:
+        """Wait for the branch that decides, and record it; None where all have ended and none did."""
         waiting = set(tasks)
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for index, task in enumerate(tasks):
-                if task in done and (until == "race" or task.result().state == "done"):
+            ended = [(index, task.result()) for index, task in enumerate(tasks) if task in done]
+            for index, branch in ended:
+                if until == "race" or (until == "any" and branch.state == "done"):
                     await self._write(key, "decided", index, "")
                     return index
         return None
@@ -237,7 +237,7 @@ class Engine:
         at = self.clock()
         if self._journal is not None and self._leg is not None:
             entry = Entry(key, state, value, digest, at)
-            await asyncio.shield(self._journal.write(self._leg, entry))
+            await _whole(self._journal.write(self._leg, entry))
             self._entries[key] = entry
         return self._heard(Recorded(value, at))
 
@@ -294,19 +294,35 @@ async def _in_time(body: Callable[[], Awaitable[T]], timeout: float | None) -> T
         await _leave(task)
         raise
     if task.done():
-        return task.result()
+        try:
+            return task.result()
+        except _LateError as inner:  # of a deadline within: to this one it is a failure like any other
+            raise Failed(inner.failure) from inner
     await _leave(task)
     raise _LateError(Failure("timeout", f"it took longer than {_span(timeout)}"))
 
 
+def _result(task: "asyncio.Future[Json]") -> Json:
+    """Return what a task that is done has given. Raises Failed also where it cancelled itself."""
+    if task.cancelled():
+        raise Failed.of("exception", "what it waited for was cancelled")
+    return task.result()
+
+
+async def _whole(write: Coroutine[Any, Any, None]) -> None:
+    """Wait for a write to the journal; a cancel waits until it has ended."""
+    task = asyncio.ensure_future(write)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        _noted(task)
+        raise
+
+
 async def _leave(task: "asyncio.Future[Any]") -> None:
     """Cancel a task and wait for it, but not for ever: code that swallows the cancel is left behind."""
-    task.cancel()
-    await asyncio.wait({task}, timeout=GRACE)
-    if not task.done():
-        task.add_done_callback(_noted)
-    elif not task.cancelled():
-        task.exception()
+    await _end([task])
 
 
 def _noted(task: "asyncio.Future[Any]") -> None:
@@ -315,10 +331,13 @@ def _noted(task: "asyncio.Future[Any]") -> None:
         task.exception()
 
 
-async def _end(tasks: Sequence["asyncio.Task[Any]"]) -> None:
+async def _end(tasks: Sequence["asyncio.Future[Any]"]) -> None:
+    """Cancel what still runs, all at once, and leave behind what has not ended in time."""
     for task in tasks:
-        if not task.done():
-            await _leave(task)
+        task.cancel()
+        task.add_done_callback(_noted)
+    if tasks:
+        await asyncio.wait(tasks, timeout=GRACE)
 
 
 def _span(seconds: float | None) -> str:

@@ -1,7 +1,7 @@
 """What can go wrong in a run, as data and as exceptions; and the exit codes of the command line.
 
 YaociError                 what a caller may catch
-├── DefinitionError        the definitions are wrong (carries the report)
+├── DefinitionError        the definitions are wrong (of `diagnostics`: it carries the report)
 ├── UsageError             asked for what does not exist, or in a wrong way
 └── Failed                 a run failed (carries a Failure)
 
@@ -12,7 +12,7 @@ Left                       a leg ends without a result; a BaseException, so that
 """
 
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from .values import Json
 
@@ -64,15 +64,6 @@ class YaociError(Exception):
 
 class UsageError(YaociError):
     """The caller asked for something that does not exist, or in a way that cannot be."""
-
-
-class DefinitionError(YaociError):
-    """The definitions of a project are wrong; `report` holds every finding."""
-
-    def __init__(self, report: Any) -> None:
-        """Take the report, whose text becomes the message."""
-        super().__init__(str(report))
-        self.report = report
 
 
 class Failed(YaociError):  # noqa: N818 - it reads as what happened: `raise Failed(...)`

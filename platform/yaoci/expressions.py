@@ -341,7 +341,10 @@ class Program(NamedTuple):
         if absent.holder is missing:
             return absence((absent.name,), names)
         spots = [
-            chain[: chain.index(absent.name, 1) + 1] for chain in self.chains if absent.name in chain[1:]
+            chain[: index + 1]
+            for chain in self.chains
+            for index in range(1, len(chain))
+            if chain[index] == absent.name
         ]
         held = (spot for spot in spots if _reach(dict(names), spot[:-1]) is absent.holder)
         return absence(next(held, spots[0] if spots else (absent.name,)), absent.holder)

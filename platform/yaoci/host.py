@@ -1,7 +1,6 @@
 """What a handler is run in: the names it sees, what it may ask for, and how a process is run."""
 
-import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, cast
@@ -11,6 +10,7 @@ from .contracts import Key
 from .definitions import AssistantStep, text_of
 from .errors import Failed, UsageError
 from .events import EventKind
+from .handlers import python
 from .messages import Message
 from .registry import Link, Process
 from .schemas import explain
@@ -264,12 +264,13 @@ async def run_process(
 def _fit(process: Process, args: Json) -> Json:
     """Return arguments by name, defaults filled in, if they fit. Raises Failed of kind `bad_args`."""
     shape = process.parameters
-    if shape is None:
-        return canonical(args)
     try:
-        found = bind(args if args is not None else {}, shape.schema)
+        given = canonical(args if args is not None else {})
+        found = given if shape is None else bind(given, shape.schema)
     except ValueError as error:
         raise Failed.of("bad_args", f"`{process.name}`: {error}", place=process.place) from None
+    if shape is None:
+        return found
     filled = shape.fill(found)
     if misfits := shape.misfits({k: v for k, v in filled.items() if k not in _own_names(shape.schema)}):
         raise Failed.of(
@@ -291,10 +292,10 @@ class Follower:
         self.host = host
         self.point = point
 
-    def _seen(self, one: Link, message: Message, event: Json) -> Host:
+    def _seen(self, one: Link, message: Message, event: Json, key: str = "") -> Host:
         host = self.host
         return Host(
-            host.tree, host.key, file=one.place.rpartition(":")[0], path=(), owner=host.owner, unit=host.unit,
+            host.tree, key or host.key, file=one.place.rpartition(":")[0], path=(), owner=host.owner, unit=host.unit,
             args=host.args, message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget,
         )  # fmt: skip
 
@@ -309,9 +310,12 @@ class Follower:
         """Run the link's target and return its result. Raises Failed."""
         args: Json = one.args
         if args:
-            args = self._seen(one, message, event).render(args)
+            try:
+                args = self._seen(one, message, event).render(args)
+            except Failed as error:
+                raise Failed(error.failure._replace(place=one.place)) from None
         if one.process is None:
-            return await _call_function(self.host, one, key, args, message)
+            return await _call_function(self._seen(one, message, event, key), one, args)
         return await run_process(
             self.host, one.process, args or {}, key, message=message, event=event, timeout=one.timeout
         )
@@ -323,24 +327,16 @@ class Follower:
             await self.host.tree.emit("callback_ended", key, one.place, data=data)
 
 
-async def _call_function(host: Host, one: Link, key: str, args: Json, message: Message) -> Json:
-    """Call a Python function that was given as a callback: `fn(message, *args)`, or with keywords."""
-    function = cast("Callable[..., Any]", one.function)
+async def _call_function(host: Host, one: Link, args: Json) -> Json:
+    """Call a Python function that was given as a callback, below `host`."""
+    tree, function = host.tree, cast("Callable[..., Any]", one.function)
 
-    async def act() -> Json:
-        if isinstance(args, dict):
-            found = function(message, **cast("dict[str, Any]", args))
-        else:
-            found = function(message, *cast("Sequence[Any]", args or ()))
-        if inspect.isawaitable(found):
-            found = await found
-        return found.to_json() if isinstance(found, Message) else found
+    async def body() -> Json:
+        return await python.call(function, args, host, one.name)
 
-    try:
-        return (
-            await host.tree.engine.step(Key(key), act, effect="write", asked=one.name, timeout=one.timeout)
-        ).value
-    except Failed:
-        raise
-    except Exception as error:
-        raise Failed.of("exception", f"{type(error).__name__}: {error}", place=one.place) from error
+    async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
+        asked = {"function": one.name, "args": args} if tree.engine.durable else None
+        found = await tree.engine.step(host.key, kept, effect="write", asked=asked, timeout=one.timeout)
+        return found.value
+
+    return await keep(tree, body, record)

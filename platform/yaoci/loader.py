@@ -13,12 +13,17 @@ from .source import Span
 FileKind: TypeAlias = Literal["assistant", "processor", "python", "settings"]
 
 SETTINGS: Final = "yaoci.yaml"
+ASSISTANT: Final = "assistant.yaml"
+"""The file of an assistant that has a folder of its own."""
+
 MAX_FILES: Final = 20_000
 
 BAD_ID: Final = Code("Y210", "bad-id", "error", "a file's name cannot be an id")
 YML: Final = Code("Y211", "yml", "error", "files end in .yaml")
 OUTSIDE: Final = Code("Y801", "outside-project", "error", "a link leads out of the project")
 CLASH: Final = Code("Y209", "duplicate-id", "error", "two files have the same id")
+NO_FOLDER: Final = Code("Y021", "unreadable-folder", "error", "folder cannot be read")
+AROUND: Final = Code("Y802", "link-loop", "error", "a link leads around and around")
 TOO_MANY: Final = Code("Y020", "too-many-files", "error", "too many files")
 
 _SEGMENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -48,7 +53,9 @@ def find_root(start: Path) -> Path:
     """Return the nearest folder upward with yaoci.yaml, assistants/ or processes/. Raises UsageError."""
     start = start.absolute()
     for folder in (start, *start.parents):
-        if (folder / SETTINGS).is_file() or any((folder / name).is_dir() for name in ("assistants", "processes")):
+        if (folder / SETTINGS).is_file() or any(
+            (folder / name).is_dir() for name in ("assistants", "processes")
+        ):
             return folder
     raise UsageError(
         f"no project here: {start} and the folders above have no yaoci.yaml, assistants/ or processes/"
@@ -58,10 +65,12 @@ def find_root(start: Path) -> Path:
 def find(root: Path) -> Project:
     """Return the files of the project at `root`, sorted by path; reading none of them."""
     project = Project(root)
-    if os.path.lexists(root / SETTINGS):
-        project.files.append(Found(kind="settings", id="", path=root / SETTINGS, shown=SETTINGS))
-    _assistants(project, root / "assistants", ())
-    _processes(project, root / "processes", ())
+    settings = root / SETTINGS
+    if os.path.lexists(settings) and _inside(project, settings):
+        project.files.append(Found(kind="settings", id="", path=settings, shown=SETTINGS))
+    for name, take in (("assistants", _assistants), ("processes", _processes)):
+        if _inside(project, root / name):
+            take(project, root / name, ())
     if len(project.files) > MAX_FILES:
         project.findings.append(
             Diagnostic.of(TOO_MANY, _top(""), f"{len(project.files)} files; at most {MAX_FILES} are read")
@@ -75,12 +84,35 @@ def _top(shown: str) -> Span:
     return Span(shown, 1, 1, 1, 1)
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(project: Project, folder: Path) -> list[os.DirEntry[str]]:
+    """Return what a folder holds, sorted; names that begin with `.` or `_` aside."""
     try:
         with os.scandir(folder) as entries:
             return sorted((e for e in entries if not e.name.startswith((".", "_"))), key=lambda e: e.name)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        project.findings.append(Diagnostic.of(NO_FOLDER, _top(_shown(project, folder)), why))
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder to look into; one that is called as a file is read, and told, as one."""
+    return entry.is_dir() and not entry.name.endswith((".yaml", ".yml", ".py"))
+
+
+def _may_enter(project: Project, path: Path) -> bool:
+    """Return whether a folder stays in the project, and is not one of those around it; report it where not."""
+    if not _inside(project, path):
+        return False
+    real = path.resolve()
+    if not any(around.resolve() == real for around in path.parents):
+        return True
+    aim = path.readlink() if path.is_symlink() else real
+    label = f"it leads to `{aim}`, which holds it"
+    project.findings.append(Diagnostic.of(AROUND, _top(_shown(project, path)), label, "remove the link"))
+    return False
 
 
 def _inside(project: Project, path: Path) -> bool:
@@ -89,8 +121,8 @@ def _inside(project: Project, path: Path) -> bool:
         return True  # a broken link is told by the reader
     if path.resolve().is_relative_to(project.root.resolve()):
         return True
-    shown = _shown(project, path)
-    project.findings.append(Diagnostic.of(OUTSIDE, _top(shown), f"it leads to {path.resolve()}", "copy the file here"))
+    label = f"it leads to `{path.readlink()}`"
+    project.findings.append(Diagnostic.of(OUTSIDE, _top(_shown(project, path)), label, "copy the file here"))
     return False
 
 
@@ -104,48 +136,56 @@ def _good_id(project: Project, path: Path, parts: tuple[str, ...]) -> bool:
         if not _SEGMENT.fullmatch(part):
             project.findings.append(
                 Diagnostic.of(
-                    BAD_ID, _top(shown), f"`{part}` would be part of the id",
+                    BAD_ID,
+                    _top(shown),
+                    f"`{part}` would be part of the id",
                     "ids have letters, digits, `_` and `-`, and begin with a letter; `name` inside the file is what "
                     "people see, in any language",
-                )  # fmt: skip
+                )
             )
             return False
     if parts and parts[0] in _RESERVED:
-        project.findings.append(Diagnostic.of(BAD_ID, _top(shown), f"`{parts[0]}` is a reserved name", "rename it"))
+        project.findings.append(
+            Diagnostic.of(BAD_ID, _top(shown), f"`{parts[0]}` is a reserved name", "rename it")
+        )
         return False
     return True
 
 
 def _yml(project: Project, path: Path) -> None:
     project.findings.append(
-        Diagnostic.of(YML, _top(_shown(project, path)), "`.yml` is not read", f"rename it to `{path.stem}.yaml`")
+        Diagnostic.of(
+            YML, _top(_shown(project, path)), "`.yml` is not read", f"rename it to `{path.stem}.yaml`"
+        )
     )
 
 
-def _assistants(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
-    entries = _entries(folder)
-    own = parts and any(e.name == "assistant.yaml" for e in entries)
+def _assistants(project: Project, folder: Path, parts: tuple[str, ...], asset: bool = False) -> None:
+    """Take the assistants below a folder; with `asset`, only folders with an assistant.yaml hold one."""
+    entries = _entries(project, folder)
+    own = bool(parts) and any(e.name == ASSISTANT for e in entries)
     for entry in entries:
         path = Path(entry.path)
-        if entry.is_dir():
-            if _inside(project, path):
-                _assistants(project, path, (*parts, entry.name))
-        elif own and entry.name != "assistant.yaml":
-            continue  # an asset
+        if _is_folder(entry):
+            if _may_enter(project, path):
+                _assistants(project, path, (*parts, entry.name), asset or own)
+        elif own or asset:
+            if own and entry.name == ASSISTANT:
+                _take(project, "assistant", path, parts)
         elif entry.name.endswith(".yml"):
             _yml(project, path)
         elif entry.name.endswith(".yaml"):
-            _take(project, "assistant", path, parts if own else (*parts, entry.name.removesuffix(".yaml")))
+            _take(project, "assistant", path, (*parts, entry.name.removesuffix(".yaml")))
 
 
 def _processes(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
-    entries = _entries(folder)
+    entries = _entries(project, folder)
     names = {e.name for e in entries}
     for entry in entries:
         path = Path(entry.path)
         stem, dot, suffix = entry.name.rpartition(".")
-        if entry.is_dir():
-            if _inside(project, path):
+        if _is_folder(entry):
+            if _may_enter(project, path):
                 _processes(project, path, (*parts, entry.name))
         elif suffix == "yml":
             _yml(project, path)
@@ -156,7 +196,9 @@ def _processes(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
 
 
 def _take(project: Project, kind: FileKind, path: Path, parts: tuple[str, ...]) -> None:
-    if _good_id(project, path, parts) and _inside(project, path):
+    if not (_good_id(project, path, parts) and _inside(project, path)):
+        return
+    if kind == "python" or _inside(project, path.with_suffix(".py")):
         project.files.append(Found(kind=kind, id=".".join(parts), path=path, shown=_shown(project, path)))
 
 
@@ -172,8 +214,11 @@ def _clashes(project: Project) -> None:
         how = "" if first.id == found.id else ", which differs only in case"
         project.findings.append(
             Diagnostic.of(
-                CLASH, _top(found.shown), f"`{found.id}` is there already{how}", "rename one of them",
+                CLASH,
+                _top(found.shown),
+                f"`{found.id}` is there already{how}",
+                "rename one of them",
                 (("the other one", _top(first.shown)),),
-            )  # fmt: skip
+            )
         )
     project.files[:] = kept

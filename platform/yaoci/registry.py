@@ -37,6 +37,7 @@ NO_PARAMETERS: Mapping[str, Json] = {"type": "object", "properties": {}}
 """The parameters of a method that declares none, as a model sees them."""
 
 UnitKind: TypeAlias = Literal["assistant", "processor", "settings"]
+V = TypeVar("V")
 D = TypeVar("D", Assistant, Processor, Settings)
 
 
@@ -162,7 +163,8 @@ class Registry:
         """Return what `name` leads to from a file: a dotless name is a method of `owner`, else a process."""
         return self.process(full_name(name, owner, owner in self.assistants))
 
-    def _find(self, what: str, known: Mapping[str, Any], name: str) -> Any:
+    @staticmethod
+    def _find(what: str, known: Mapping[str, V], name: str) -> V:
         try:
             return known[name]
         except KeyError:

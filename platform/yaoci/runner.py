@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, cast
 
 from . import callbacks, contracts, endpoints
+from .arguments import bind
 from .callbacks import Next, Stop
 from .contracts import Journal, Key, Model, Usage
 from .definitions import Assistant, AssistantStep, Limits
@@ -26,7 +27,7 @@ from .schemas import Shape, explain
 from .spec import dump
 from .tree import Budget, Called, Sink, Tree, keep, tighter
 from .turn import Ended, Turn
-from .values import Json, as_text
+from .values import Json, as_text, canonical
 
 BEHIND: Final = 256
 """So many events may wait for a reader before the run waits for it."""
@@ -383,7 +384,7 @@ async def _call_chain(host: Host, links: Sequence[Link], key: str, message: Mess
         links, Follower(host, "callback"), "callback", f"{key}/callback", message, event
     )
     if isinstance(chain.said, Next):
-        value = await _next(host, chain.said, f"{key}/next", message)
+        value = await _next(host, chain.said, f"{key}/callback/next", message)
         return Called(Message(role="assistant", text=as_text(value)), value, Usage())
     messages = chain.said.messages if isinstance(chain.said, Stop) and chain.said.messages else chain.messages
     last = messages[-1] if messages else replace(message, text="", hidden=True)
@@ -402,7 +403,10 @@ async def _next(host: Host, said: Next, key: str, message: Message) -> Json:
         given = said.input if said.input is not None else message
         called = await call_assistant(host, step, given, said.args or {}, None, key=Key(key))
         return called.value
-    process = host.tree.registry.resolve(said.target, host.owner)
+    try:
+        process = host.tree.registry.resolve(said.target, host.owner)
+    except UsageError as error:
+        raise Failed.of("missing", f"`then: next` leads nowhere: {error}", place=host.place) from None
     return await run_process(host, process, said.args or {}, key, message=message)
 
 
@@ -512,10 +516,14 @@ class _Turns:
 
 def _arguments(unit: Unit[Assistant], args: Json) -> Json:
     """Return an assistant's arguments, defaults filled in, if they fit its `parameters`. Raises Failed."""
-    given = args or {}
     declared = unit.definition.parameters
-    if declared is None:
-        return given if isinstance(given, dict) else {}
+    try:
+        given: Json = canonical(args or {})
+        if declared is None:
+            return given if isinstance(given, dict) else {}
+        given = bind(given, declared)
+    except ValueError as error:
+        raise Failed.of("bad_args", f"`{unit.id}`: {error}", place=unit.place(("parameters",))) from None
     shape = Shape(declared)
     filled = shape.fill(given)
     if misfits := shape.misfits(filled):

@@ -29,7 +29,7 @@ from typing import (
     get_origin,
 )
 
-from .diagnostics import Code, did_you_mean, listed
+from .diagnostics import Code, did_you_mean, listed, nearest
 from .values import Json, Path
 
 UNKNOWN_KEY: Final = Code("Y101", "unknown-key", "error", "unknown key")
@@ -155,8 +155,10 @@ def decode(kind: type[T], value: Json, kinds: Kinds, path: Path = ()) -> Decoded
     """Decode `value` as a `kind`, reporting everything that does not fit; keys of its root with `x-` are free."""
     state = _State(kinds)
     if isinstance(value, dict):
-        value = {key: part for key, part in cast("dict[str, Json]", value).items() if not key.startswith(FREE)}
-    result = _decoder(kind)(state, value, path)
+        value = {
+            key: part for key, part in cast("dict[str, Json]", value).items() if not key.startswith(FREE)
+        }
+    result = _decoder(cast("Any", kind))(state, value, path)
     return Decoded(None if result is _BAD else result, state.troubles, state.nodes)
 
 
@@ -194,7 +196,8 @@ _TYPE_WORDS: Final[dict[type, str]] = {
 
 def words(value: Json) -> str:
     """Return what kind of value `value` is, in words."""
-    return _TYPE_WORDS.get(type(value), type(value).__name__)
+    kind: type = value.__class__
+    return _TYPE_WORDS.get(kind, kind.__name__)
 
 
 # -- decoders -------------------------------------------------------------------------------------------
@@ -248,8 +251,7 @@ def _plain(annotation: Any, marks: tuple[Any, ...]) -> _Decoder:
     if origin in (Union, types.UnionType):
         return _union(tuple(arg for arg in args if arg is not type(None)), marks)
     if is_dataclass(annotation):
-        # by way of a lambda, since a class may hold itself
-        return lambda state, value, path: _record(cast("type", annotation))(state, value, path)
+        return functools.partial(_member, cast("type", annotation))
     if annotation is str:
         return functools.partial(_text, _mark(marks, Template) is not None, _mark(marks, Words))
     if annotation in (int, float):
@@ -276,10 +278,14 @@ def _bool(state: _State, value: Json, path: Path) -> Any:
     return state.wrong(path, "this wants true or false", value, hint)
 
 
+def _quoted(value: Json) -> str:
+    """Return a help text where a number, or true or false, stands for a text."""
+    return f'put it in quotes: "{str(value).lower()}"' if isinstance(value, int | float) else ""
+
+
 def _text(templates: bool, pattern: Words | None, state: _State, value: Json, path: Path) -> Any:
     if not isinstance(value, str):
-        hint = f'quote it: "{str(value).lower()}"' if isinstance(value, int | float) else ""
-        return state.wrong(path, "this wants text", value, hint)
+        return state.wrong(path, "this wants text", value, _quoted(value))
     if not templates and "{{" in value:
         return state.bad(
             NO_TEMPLATE, path, "this text is taken as it is, `{{` too",
@@ -293,6 +299,8 @@ def _text(templates: bool, pattern: Words | None, state: _State, value: Json, pa
 def _number(kind: type, bounds: Between | None, state: _State, value: Json, path: Path) -> Any:
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and not whole):
+        if isinstance(value, float):
+            return state.bad(WRONG_TYPE, path, f"this wants a whole number, not {value}")
         return state.wrong(path, f"this wants {_TYPE_WORDS[kind]}", value, _bare_number(value))
     if bounds and not bounds.low <= value <= bounds.high:
         return state.bad(
@@ -303,7 +311,11 @@ def _number(kind: type, bounds: Between | None, state: _State, value: Json, path
 
 def _bare_number(value: Json) -> str:
     """Return a help text where the text of a number was written."""
-    return f"write {value} without quotes" if isinstance(value, str) and re.fullmatch(r"-?[0-9.]+", value) else ""
+    return (
+        f"write {value} without quotes"
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9.]+", value)
+        else ""
+    )
 
 
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
@@ -319,9 +331,10 @@ def seconds(text: str) -> float | None:
 def _seconds(state: _State, value: Json, path: Path) -> Any:
     found = seconds(value) if isinstance(value, str) else None
     if found is None:
-        return state.bad(
-            WRONG_VALUE, path, "this wants a duration", "such as `250ms`, `10s`, `2m`, `24h` or `7d`"
-        )
+        if value is None:
+            return state.wrong(path, "this wants a duration", value)
+        help = "such as `250ms`, `10s`, `2m`, `24h` or `7d`"
+        return state.bad(WRONG_VALUE, path, "this wants a duration", help)
     return found
 
 
@@ -341,7 +354,8 @@ def _list(item: _Decoder, many: bool, state: _State, value: Json, path: Path) ->
             return state.wrong(path, "this wants a list", value, "put `- ` before each item")
         one = item(state, value, path)
         return _BAD if one is _BAD else (one,)
-    decoded = [item(state, part, (*path, index)) for index, part in enumerate(cast("list[Json]", value))]
+    parts: list[Json] = cast("Json", value)
+    decoded = [item(state, part, (*path, index)) for index, part in enumerate(parts)]
     # without the bad ones, the others would stand at other places than in the file
     return _BAD if any(part is _BAD for part in decoded) else tuple(decoded)
 
@@ -366,20 +380,24 @@ def _union(members: tuple[Any, ...], marks: tuple[Any, ...]) -> _Decoder:
         return _plain(members[0], marks)
     if any(is_dataclass(member) for member in members):
         return functools.partial(_tagged, members)
-    decoders = [(member, _plain(member, marks)) for member in members]
+    decoders = {_written_as(member): _plain(member, marks) for member in members}
 
     def by_type(state: _State, value: Json, path: Path) -> Any:
-        for member, decoder in decoders:
-            base = get_origin(member) or member
-            if isinstance(value, {tuple: list, Mapping: dict, float: (int, float)}.get(base, base)):
-                return decoder(state, value, path)
-        names = " or ".join(
-            _TYPE_WORDS[{tuple: list, Mapping: dict}.get(get_origin(m) or m, get_origin(m) or m)]
-            for m, _ in decoders
-        )
-        return state.wrong(path, f"this wants {names}", value)
+        decoder = decoders.get(value.__class__)
+        if decoder is not None:
+            return decoder(state, value, path)
+        names = " or ".join(_TYPE_WORDS[kind] for kind in decoders)
+        return state.wrong(path, f"this wants {names}", value, _quoted(value) if str in decoders else "")
 
     return by_type
+
+
+def _written_as(annotation: Any) -> type:
+    """Return the type of the plain value that is written for an annotation."""
+    base = get_origin(annotation) or annotation
+    if base is tuple:
+        return list
+    return dict if base is Mapping else cast("type", base)
 
 
 def _tagged(members: tuple[type, ...], state: _State, value: Json, path: Path) -> Any:
@@ -401,20 +419,19 @@ def _choose(
     known: Sequence[str] = (),
 ) -> type | None:
     """Return the member whose tag is among the keys; None, and one finding, where none or several are."""
-    found = [tag for tag in members if tag in value]
+    found = [key for key in value if key in members]
     if len(found) == 1:
         return members[found[0]]
-    tags = listed(members, "or")
     if found:
         state.bad(
-            ONE_OF, (*path, found[1]), f"{listed(found)} cannot stand together", f"keep one of {tags}", "key"
+            ONE_OF, (*path, found[1]), f"{listed(found)} cannot stand together", "keep one of them", "key"
         )
         return None
     for key in value:
         if key not in known and (near := did_you_mean(key, members, few=0)):
             state.bad(UNKNOWN_KEY, (*path, key), f"`{key}` is no key here", near, "key")
             return None
-    state.bad(ONE_OF, path, "what it does is missing", f"one of {tags}")
+    state.bad(ONE_OF, path, "what it does is missing", f"add {listed(members, 'or')}")
     return None
 
 
@@ -434,6 +451,11 @@ def hints(kind: type) -> Mapping[str, Any]:
 def marks_of(annotation: Any) -> tuple[Any, ...]:
     """Return the marks of an annotation."""
     return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+
+
+def _member(kind: type, state: _State, value: Json, path: Path) -> Any:
+    """Decode a dataclass within another; its decoder is made when it is needed, since a class may hold itself."""
+    return _record(kind)(state, value, path)
 
 
 @functools.cache
@@ -476,12 +498,15 @@ def _fill(
             good = found[flat[0]] is not _BAD
     inner = {f.name.rstrip("_") for f in fields(member)} if member is not None else set[str]()
     named = {trouble.path for trouble in state.troubles[before:] if trouble.kind is UNKNOWN_KEY}
+    meant: set[str | None] = set()
     for key, item in given.items():
         spec = plain.get(key)
         if spec is None:
             if key not in inner and (*path, key) not in named and (flat is None or member is not None):
-                near = did_you_mean(key, {*plain, *inner}, few=0) or _others(flat, state, key, form)
-                state.bad(UNKNOWN_KEY, (*path, key), f"`{key}` is no key of {form.what}", near, "key")
+                known = {*plain, *inner} - given.keys()
+                help = _others(flat, state, key, form) or did_you_mean(key, known, few=12)
+                meant.add(nearest(key, known))
+                state.bad(UNKNOWN_KEY, (*path, key), f"`{key}` is no key of {form.what}", help, "key")
             continue
         result = spec.decode(state, item, path if short else (*path, key))
         if result is not _BAD:
@@ -490,8 +515,9 @@ def _fill(
             good = False
     for key, spec in plain.items():
         if spec.required and key not in given:
-            state.bad(MISSING_KEY, path, f"{form.what} needs `{key}`", f"add `{key}: …`")
             good = False
+            if key not in meant:
+                state.bad(MISSING_KEY, path, f"{form.what} needs `{key}`", f"add `{key}: …`")
     if not good:
         return _BAD
     result = kind(**found)
@@ -552,7 +578,11 @@ def _bare_schema(
     if origin is tuple:
         item = _schema_of(args[0], kinds, found)
         whole: dict[str, Json] = {"type": "array", "items": item}
-        return {"anyOf": [whole, {"not": {"type": "array"}, **item}]} if _mark(marks, Many) is not None else whole
+        return (
+            {"anyOf": [whole, {"not": {"type": "array"}, **item}]}
+            if _mark(marks, Many) is not None
+            else whole
+        )
     if origin in (Mapping, dict):
         return {
             "type": "object", "propertyNames": _schema_of(args[0], kinds, found),
@@ -605,14 +635,14 @@ def _own(kind: type, kinds: Kinds, found: dict[str, Json]) -> tuple[dict[str, Js
 def _object_schema(kind: type, form: Form, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
     properties, required = _own(kind, kinds, found)
     flat = next((f for f in fields(kind) if _mark(marks_of(hints(kind)[f.name]), Flat)), None)
+    choices: list[Json] = []
     if flat is None:
-        choices = [_closed(form, properties, required)]
+        choices.append(_closed(form, properties, required))
     else:
         annotation = hints(kind)[flat.name]
         mark = cast("Flat", _mark(marks_of(annotation), Flat))
         union = get_args(annotation)[0]
         members = kinds[mark.kinds].values() if mark.kinds else get_args(union)
-        choices = []
         for member in members:
             more, needed = _own(member, kinds, found)
             choices.append(_closed(cast("Any", member).form, {**properties, **more}, [*required, *needed]))

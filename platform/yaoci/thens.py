@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from .definitions import Method, ReturnStep
+from .definitions import Method, ReturnStep, Step
 from .templating import has_template
 from .values import Json, Path
 
@@ -30,7 +30,8 @@ def written(method: Method) -> Iterator[tuple[Path, str]]:
     handler: Any = method.handler
     if hasattr(handler, "value"):
         yield from _literal(handler.value, ("value",))
-    for index, step in enumerate(getattr(handler, "steps", ())):
+    steps: tuple[Step, ...] = getattr(handler, "steps", ())
+    for index, step in enumerate(steps):
         if isinstance(step.action, ReturnStep):
             yield from _literal(step.action.return_, ("steps", index, "return"))
 

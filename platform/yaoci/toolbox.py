@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from .contracts import Function
 from .diagnostics import did_you_mean
-from .errors import Failed, Failure
+from .errors import Failed
 from .messages import FunctionCall
 from .registry import Tool
 from .schemas import explain
-from .values import Json, NotJsonError, canonical, compact
+from .values import Json, NotJsonError, canonical, compact, equal_key
 
 MAX_ARGUMENTS: Final = 1024 * 1024
 """The longest arguments of a call that are read, in characters."""
@@ -39,7 +39,7 @@ class Toolbox:
         """Take the tools by function id."""
         self._tools = tools
         self._used: dict[str, int] = {}
-        self._last = ""
+        self._last: Any = None
         self._repeats = 0
 
     @property
@@ -70,7 +70,7 @@ class Toolbox:
 
     def count(self, call: FunctionCall, wanted: Wanted) -> None:
         """Count a call. Raises Failed of kind `repeated`, `limit` (of the turn: with `data` "turn") where it is one too many."""
-        now = f"{call.name} {compact(wanted.args)}"
+        now = (call.name, equal_key(wanted.args))
         self._repeats = self._repeats + 1 if now == self._last else 1
         self._last = now
         if self._repeats >= REPEATS_FAILED:
@@ -131,15 +131,21 @@ def no_constant(name: str) -> NoReturn:
 
 
 def result_text(value: Json) -> str:
-    """Return a result as a model reads it: compact JSON, free text as `{"text": …}`, long ones cut in the middle."""
-    text = compact({"text": value} if isinstance(value, str) else value)
+    """Return a result as a model reads it: compact JSON, free text as `{"text": …}`, long ones cut in the middle.
+
+    A result that only tells an error keeps that form.
+    """
+    name = "error" if isinstance(value, dict) and list(cast("dict[str, Json]", value)) == ["error"] else "text"
+    text = value if isinstance(value, str) else value["error"] if name == "error" else None
+    if isinstance(text, str):
+        return compact({name: _cut(text)})
+    whole = compact(value)
+    return whole if len(whole) <= MAX_RESULT else compact({"text": _cut(whole)})
+
+
+def _cut(text: str) -> str:
+    """Return `text`, without its middle where it is too long."""
     if len(text) <= MAX_RESULT:
         return text
     half = MAX_RESULT // 2
-    cut = f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
-    return compact({"text": cut})
-
-
-def failure_text(failure: Failure) -> str:
-    """Return a failure as a model reads it."""
-    return compact({"error": failure.text})
+    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"

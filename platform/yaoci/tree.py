@@ -21,6 +21,10 @@ TIMEOUT: Final = 600.0
 """What holds where nothing is said: requests of a turn, nesting, calls of a run, seconds of a run."""
 
 
+_CHANGED: Final = "$shared"
+"""Where a recorded failure keeps what was changed before it."""
+
+
 class Sink(Protocol):
     """Where events go."""
 
@@ -54,7 +58,7 @@ class Budget:
         top = wider is None
         self.calls = CALLS if limits.calls is None and top else limits.calls
         self.tokens = limits.tokens
-        self.depth = min(_said(limits.depth, wider.depth if wider else None), default=DEPTH)
+        self.depth: int = min(_said(limits.depth, wider.depth if wider else None), default=DEPTH)
         self.rounds = limits.rounds or ROUNDS
         self.timeout = TIMEOUT if limits.timeout is None and top else limits.timeout
         self.place = place
@@ -201,7 +205,7 @@ async def keep(
 ) -> Json:
     """Run `body` inside a record of the engine, together with what it changes in `shared`.
 
-    A replayed record changes `shared` as the live run did.
+    A replayed record changes `shared` as the live run did, also where it failed.
     """
     if not tree.engine.durable:
         return await record(body)
@@ -210,11 +214,30 @@ async def keep(
     async def kept() -> Json:
         nonlocal ran
         ran, start = True, len(tree.log)
-        value = await body()
+        try:
+            value = await body()
+        except Failed as error:
+            changed = dict(tree.log[start:])
+            if not changed:
+                raise
+            data = {_CHANGED: changed, "data": error.failure.data}
+            raise Failed(error.failure._replace(data=data)) from error
         return {"value": value, "shared": dict(tree.log[start:])}
 
-    found = await record(kept)
+    try:
+        found = await record(kept)
+    except Failed as error:
+        data = error.failure.data
+        if not (isinstance(data, dict) and _CHANGED in data):
+            raise
+        if not ran:
+            _change(tree, data[_CHANGED])
+        raise Failed(error.failure._replace(data=data["data"])) from error
     if not ran:
-        for name, value in found["shared"].items():
-            tree.set(name, value)
+        _change(tree, found["shared"])
     return found["value"]
+
+
+def _change(tree: Tree, values: Mapping[str, Json]) -> None:
+    for name, value in values.items():
+        tree.set(name, value)

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from . import callbacks, toolbox
 from .callbacks import Answer, Next, Stop
@@ -20,7 +20,7 @@ from .schemas import Shape, explain
 from .spec import dump
 from .toolbox import Toolbox, Wanted
 from .tree import Tree
-from .values import Json, as_text, compact
+from .values import Json, as_text, canonical, compact
 
 AT_ONCE: Final = 8
 """So many reading tools run at once."""
@@ -201,7 +201,7 @@ class Turn:
         if stripped.startswith("```"):
             stripped = stripped.strip("`").removeprefix("json")
         try:
-            value = json.loads(stripped, parse_constant=toolbox.no_constant)
+            value = canonical(json.loads(stripped, parse_constant=toolbox.no_constant))
         except (ValueError, RecursionError):
             return None, "The answer is not JSON. Answer again, with JSON alone that fits the schema."
         if misfits := self.returns.misfits(value):
@@ -231,7 +231,7 @@ class Turn:
                 return await self._attempt(Key(f"{key}/model~{attempt}"), key, name)
             except Failed as error:
                 last = attempt == len(names) - 1
-                if last or self.partial or error.failure.kind not in _MENDED:
+                if last or (self.partial and self.live) or error.failure.kind not in _MENDED:
                     raise
                 await self.host.note(
                     "note",
@@ -250,15 +250,25 @@ class Turn:
         self.partial = ""
 
         async def act() -> Json:
-            return await self._stream(model, request, key)
+            try:
+                return await self._stream(model, request, key)
+            except Failed as error:
+                if not self.partial:
+                    raise
+                raise Failed(error.failure._replace(data={"partial": self.partial})) from error
 
         try:
             found = (await self.tree.engine.step(at, act, effect="read", asked=asked, timeout=None)).value
         except Failed as error:
+            failure = error.failure
+            if isinstance(failure.data, dict):  # recorded, so that a later leg has it too
+                self.partial = str(cast("dict[str, Json]", failure.data).get("partial") or "")
+                error = Failed(failure._replace(data=None))  # noqa: PLW2901 - the rest is as it was
             await self.tree.emit(
                 "model_ended", at, place, data={"model": name, "error": error.failure.to_json()}
             )
             raise Failed(error.failure._replace(place=error.failure.place or place)) from error
+        self.partial = found["text"]
         usage = Usage(**found["usage"])
         budget.take_tokens(usage)
         self.usage += usage
@@ -304,8 +314,8 @@ class Turn:
                     if shown:
                         await self._show(key, Message(id=id, text=delta.text, delta=True, new=not parts, role="assistant",
                                                       assistant_id=self.unit.id if not parts else ""))  # fmt: skip
-                        self.partial = "shown"
                     parts.append(delta.text)
+                    self.partial += delta.text
                 if delta.reasoning:
                     thought.append(delta.reasoning)
                 if delta.call is not None:
@@ -316,7 +326,7 @@ class Turn:
         made = [
             {"id": id or f"call_{index + 1}", "name": name, "arguments": text}
             for index, (id, name, text) in sorted(calls.items())
-        ]  # type: ignore[misc]
+        ]
         return {
             "text": "".join(parts), "reasoning": "".join(thought), "calls": made, "finish": finish,
             "usage": usage.to_json(), "model": told,
@@ -400,7 +410,7 @@ class Turn:
             if len(group) == 1:
                 await one(group[0])
             elif group:
-                await asyncio.gather(*(one(index) for index in group))
+                await _together([one(index) for index in group])
             group.clear()
 
         for index, ran in enumerate(ready):
@@ -527,6 +537,17 @@ class Turn:
         return await callbacks.run(
             self.unit.hooks[hook], Follower(self.host, hook), hook, key, message, event
         )
+
+
+async def _together(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run works at once; none of them fails, and where the leg ends in one the others end with it."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 class _Answered(NamedTuple):

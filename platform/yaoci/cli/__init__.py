@@ -61,7 +61,7 @@ class _Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name. Raises click's UsageError that names the nearest."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args[0] not in COMMANDS and args[0][:1] != "-" and not ctx.resilient_parsing:
             from ..diagnostics import did_you_mean
 
             hint = did_you_mean(args[0], COMMANDS, few=10)
@@ -71,7 +71,7 @@ class _Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command; without anything, show the help as wrong usage."""
         ctx.color = coloured("auto", sys.stdout)
-        if not args:
+        if not args and not ctx.resilient_parsing:
             from ..errors import Exit
 
             click.echo(ctx.get_help(), err=True, color=coloured("auto", sys.stderr))

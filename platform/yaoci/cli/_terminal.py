@@ -136,8 +136,26 @@ class Context(click.Context):
     formatter_class = Help
 
 
+def _also_here(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Hear an option of the group where it is written behind the command."""
+    if value and isinstance(ctx.obj, Global):
+        ctx.obj = replace(ctx.obj, **{str(param.name): value})
+        if param.name == "color":
+            ctx.color = coloured(value, sys.stdout)
+
+
+def _options_of_group() -> list[click.Parameter]:
+    flags = (("-q", "--quiet"), ("-v", "--verbose"), ("--no-input",))
+    common: dict[str, Any] = {"hidden": True, "expose_value": False, "callback": _also_here}
+    return [
+        click.Option(["-C", "folder"], **common),
+        click.Option(["--color"], type=click.Choice(COLORS), **common),
+        *(click.Option(names, is_flag=True, **common) for names in flags),
+    ]
+
+
 class Command(click.Command):
-    """A command whose `epilog` holds examples, one a line."""
+    """A command whose `epilog` holds examples, one a line; it takes the group's options, too."""
 
     context_class = Context
 
@@ -145,6 +163,7 @@ class Command(click.Command):
         kwargs.setdefault("options_metavar", "[options]")
         kwargs.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
         super().__init__(*args, **kwargs)
+        self.params = [*self.params, *_options_of_group()]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they stand."""
@@ -177,7 +196,8 @@ def guarded(group: click.Group, arguments: Sequence[str]) -> int:
 
 
 def _told(error: Exception, given: Global, arguments: Sequence[str]) -> int:
-    from ..errors import DefinitionError, Exit, Failed, UsageError
+    from ..diagnostics import DefinitionError
+    from ..errors import Exit, Failed, UsageError
 
     match error:
         case click.UsageError():
@@ -237,15 +257,8 @@ def _usage(error: click.UsageError) -> tuple[str, str]:
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         from ..diagnostics import did_you_mean
 
-        name, own = error.option_name, _options(error.ctx)
-        above = {} if error.ctx.parent is None else _options(error.ctx.parent)
-        if name in above:
-            value = "" if above[name] else " …"
-            return (
-                f"`{name}` stands before the command",
-                f"help: write `yaoci {name}{value} {error.ctx.info_name} …`",
-            )
-        near = did_you_mean(name, own, few=0)
+        name = error.option_name
+        near = did_you_mean(name, _options(error.ctx), few=0)
         return f"no option is called `{name}`" + (f": {near}" if near else ""), help
     missing = isinstance(error, click.MissingParameter)
     if isinstance(error, click.BadParameter) and not missing and error.param and error.ctx:
@@ -253,10 +266,10 @@ def _usage(error: click.UsageError) -> tuple[str, str]:
     return _plain(error.format_message()), help
 
 
-def _options(ctx: click.Context) -> dict[str, bool]:
-    """Return the options of a command, and whether they take no value."""
+def _options(ctx: click.Context) -> list[str]:
+    """Return the names of a command's options."""
     known = [param for param in ctx.command.get_params(ctx) if isinstance(param, click.Option)]
-    return {name: param.is_flag for param in known for name in param.opts}
+    return [name for param in known for name in param.opts]
 
 
 def _plain(text: str) -> str:

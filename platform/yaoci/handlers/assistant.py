@@ -31,7 +31,7 @@ class AssistantHandler:
 
     async def invoke(self, spec: AssistantCall, args: Json, host: Host) -> Json:
         """Return its checked `returns` value, else its text. Raises Failed."""
-        return await host.assistant(spec.assistant)
+        return await host.assistant(spec.assistant, key="t")
 
 
 HANDLER: Final[Handler[AssistantCall]] = AssistantHandler()

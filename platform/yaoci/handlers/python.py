@@ -1,20 +1,22 @@
 """`python: fn`: a function of the Python file beside the YAML, sync or async."""
 
 import asyncio
+import concurrent.futures
 import functools
 import importlib.util
 import inspect
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 from ..contracts import Effect, Handler, Host
-from ..errors import Failed, Failure
+from ..errors import Failed, UsageError
 from ..messages import Message
 from ..spec import Doc, Form, Ref
 from ..values import Json
@@ -22,7 +24,12 @@ from ..values import Json
 MAX_LEFT: Final = 32
 """So many threads may be left behind, running what was given up, before new calls fail."""
 
+GRACE: Final = 1.0
+"""Seconds that what a function began may take to end, once it is given up."""
+
 _FILLED: Final = ("message", "event", "context")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,34 +54,68 @@ class PythonHandler:
     async def invoke(self, spec: Python, args: Json, host: Host) -> Json:
         """Return what the function returns. Raises Failed of kind `exception` for what it raises."""
         file = cast("FilePath", host.python)
+        shown = (FilePath(host.place.rpartition(":")[0]).parent / file.name).as_posix()
         try:
             function = await _function(file, spec.python)
-            if function.is_async:
-                arguments = function.fill(args, host, Context(host))
-                return _plain(await function.call(*arguments.args, **arguments.kwargs))
-            loop = asyncio.get_running_loop()
-            arguments = function.fill(args, host, BlockingContext(host, loop))
-            return _plain(await _in_thread(lambda: function.call(*arguments.args, **arguments.kwargs)))
+        except SyntaxError as error:
+            where = shown if error.filename == str(file) else str(error.filename)
+            raise Failed.of(
+                "exception", f"{shown} cannot be read: {error.msg}", place=f"{where}:{error.lineno}"
+            ) from error
         except Failed:
             raise
         except Exception as error:
-            raise Failed(_failure(error, file, spec.python)) from error
+            raise _failure(error, str(file), shown, shown) from error
+        return await _invoke(function, args, host, str(file), shown, spec.python)
+
+
+async def call(function: Callable[..., Any], args: Json, host: Host, name: str) -> Json:
+    """Call a function that is given as a callback: `fn(message, *args)`, or with keywords where `args` is a mapping.
+
+    `message`, `event` and `context` go to the parameters of that name. Raises Failed of kind
+    `exception` for what it raises.
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    file = code.co_filename if code else ""
+    return await _invoke(_described(function, callback=True), args, host, file, file, name)
+
+
+async def _invoke(
+    function: "_Function", args: Json, host: Host, file: str, shown: str, name: str
+) -> Json:
+    context = Context(host)
+    try:
+        if function.is_async:
+            arguments = function.fill(args, host, context)
+            return _plain(await function.call(*arguments.args, **arguments.kwargs))
+        arguments = function.fill(args, host, BlockingContext(context, asyncio.get_running_loop()))
+        value = await _in_thread(lambda: function.call(*arguments.args, **arguments.kwargs))
+        return _plain(await value if inspect.isawaitable(value) else value)
+    except Failed:
+        raise
+    except (Exception, SystemExit) as error:  # a function must not end the process
+        raise _failure(error, file, shown, name) from error
+    finally:
+        await context.end()
 
 
 def _plain(value: Any) -> Json:
-    return value.to_json() if isinstance(value, Message) else value
+    """Return a result with its messages as JSON: alone, in a list, or in a mapping with `then`."""
+    if isinstance(value, Message):
+        return value.to_json()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict) and "message" in value:
+        said = cast("dict[str, Any]", value)
+        return {**said, "message": _plain(said["message"])}
+    return value
 
 
-def _failure(error: Exception, file: FilePath, name: str) -> Failure:
+def _failure(error: BaseException, file: str, shown: str, name: str) -> Failed:
     """Return an exception as a failure whose place is the last line of the user's own file, if it got there."""
-    if isinstance(error, SyntaxError):
-        return Failure("exception", f"{file.name} cannot be read: {error.msg}", f"{file}:{error.lineno}")
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
-    ]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    place = f"{file.parent.name}/{file.name}:{lines[-1]}" if lines else ""
-    return Failure("exception", f"`{name}` raised {text}", place)
+    return Failed.of("exception", f"`{name}` raised {text}", place=f"{shown}:{lines[-1]}" if lines else "")
 
 
 # -- finding the function ----------------------------------------------------------------------------------
@@ -85,25 +126,37 @@ class _Function(NamedTuple):
     signature: inspect.Signature
     is_async: bool
     text_message: bool
+    first: bool
+    """Whether the message is the first argument, since no parameter has its name."""
 
     def fill(self, args: Json, host: Host, context: Any) -> inspect.BoundArguments:
-        """Bind the arguments, by name or in order, and what the runner fills where they do not say it."""
-        named = cast("dict[str, Json]", args) if isinstance(args, dict) else {}
-        given: dict[str, Any] = {}
+        """Bind copies of the arguments, by name or in order, and what the runner fills where they do not say it.
+
+        Raises Failed of kind `bad_args` where they do not suit the function.
+        """
+        named = cast("dict[str, Json]", deepcopy(args)) if isinstance(args, dict) else {}
+        rest = [] if named else list(cast("list[Json]", deepcopy(args or [])))
+        if self.first:
+            rest.insert(0, self._filled("message", host, context))
         for name in _FILLED:
             if name in self.signature.parameters and name not in named:
-                given[name] = self._filled(name, host, context)
-        if isinstance(args, dict):
-            return self.signature.bind(**given, **named)
-        rest = list(cast("list[Json]", args or []))
+                named[name] = self._filled(name, host, context)
+        positional = self._in_order(rest, named)
+        try:
+            return self.signature.bind(*positional, **named)
+        except TypeError as error:
+            raise Failed.of("bad_args", f"`{_name_of(self.call)}`: {error}") from None
+
+    def _in_order(self, rest: list[Any], named: dict[str, Any]) -> list[Any]:
+        """Return what is bound in order: `rest`, with what is `named` taken out of it where its turn comes."""
+        if not rest:
+            return []
         positional: list[Any] = []
         for name, parameter in self.signature.parameters.items():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                positional.extend(rest)
-                rest = []
-            elif parameter.kind is not parameter.KEYWORD_ONLY and (name in given or rest):
-                positional.append(given.pop(name) if name in given else rest.pop(0))
-        return self.signature.bind(*positional, *rest, **given)
+            if parameter.kind not in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD} or not rest:
+                break
+            positional.append(named.pop(name) if name in named else rest.pop(0))
+        return positional + rest
 
     def _filled(self, name: str, host: Host, context: Any) -> Any:
         if name == "context":
@@ -111,7 +164,7 @@ class _Function(NamedTuple):
         if name == "event":
             return deepcopy(host.event)
         message = host.message
-        return (message.text if message else "") if self.text_message else message
+        return (message.text if message else "") if self.text_message else deepcopy(message)
 
 
 async def _function(file: FilePath, name: str) -> _Function:
@@ -146,10 +199,34 @@ def _inspected(module: Any, name: str) -> _Function:
     function = getattr(module, name, None)
     if not callable(function):
         raise Failed.of("missing", f"{FilePath(module.__file__).name} has no function `{name}`")
-    signature = inspect.signature(function, eval_str=False)
+    return _described(function, callback=False)
+
+
+def _described(function: Callable[..., Any], *, callback: bool) -> _Function:
+    try:
+        signature = inspect.signature(function, eval_str=False)
+    except ValueError:  # some of C tell nothing
+        signature = _ANY
     message = signature.parameters.get("message")
-    is_text = message is not None and message.annotation in (str, "str")
-    return _Function(function, signature, inspect.iscoroutinefunction(function), is_text)
+    first = _first(signature) if callback and message is None else None
+    told = message or first
+    is_text = told is not None and told.annotation in (str, "str")
+    return _Function(function, signature, inspect.iscoroutinefunction(function), is_text, first is not None)
+
+
+def _first(signature: inspect.Signature) -> inspect.Parameter | None:
+    """Return the first parameter that arguments in order fill, if any."""
+    for one in signature.parameters.values():
+        if one.name not in _FILLED and one.kind not in {one.KEYWORD_ONLY, one.VAR_KEYWORD}:
+            return one
+    return None
+
+
+_ANY: Final = inspect.signature(lambda *args, **kwargs: None)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 # -- threads -----------------------------------------------------------------------------------------------
@@ -159,44 +236,63 @@ class _Left:
     """Counts the threads that were left behind."""
 
     count = 0
+    lock = threading.Lock()
+
+
+class _Thread:
+    """One call in a daemon thread of its own, so that neither a pool nor the end of the process waits for it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._work = work
+        self._ended = False
+        self._left = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._body, name="yaoci-process", daemon=True).start()
+
+    def leave(self) -> None:
+        """Count the thread as left behind until it ends."""
+        with _Left.lock:
+            if not self._ended:
+                self._left = True
+                _Left.count += 1
+
+    def _body(self) -> None:
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = self._work()
+        except (StopIteration, KeyboardInterrupt, SystemExit) as caught:  # a future cannot carry them
+            error = RuntimeError(f"{type(caught).__name__}: {caught}").with_traceback(caught.__traceback__)
+        except BaseException as caught:  # noqa: BLE001 - it is handed on to the caller
+            error = caught
+        with _Left.lock:
+            self._ended = True
+            _Left.count -= self._left
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._settle, value, error)
+
+    def _settle(self, value: Any, error: BaseException | None) -> None:
+        if self.future.cancelled():
+            return
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(value)
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    """Run `work` in a daemon thread of its own, so that neither a pool nor the end of the process waits for it."""
+    """Run `work` in a thread and return its result; given up, it is left behind."""
     if _Left.count >= MAX_LEFT:
         raise Failed.of("limit", f"{MAX_LEFT} calls that were given up are still running; no new one starts")
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if future.cancelled():
-            _Left.count -= 1
-        elif error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(value)
-
-    def body() -> None:
-        value, error = None, None
-        try:
-            value = work()
-        except StopIteration as stop:  # a future cannot carry it
-            error = RuntimeError(f"StopIteration: {stop}")
-        except Exception as caught:  # noqa: BLE001 - it is handed on to the caller
-            error = caught
-        except BaseException as caught:  # noqa: BLE001 - a function must not end the process
-            error = RuntimeError(f"{type(caught).__name__}: {caught}")
-        try:
-            loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:
-            return  # the loop is closed: nobody waits any more
-
-    threading.Thread(target=body, name="yaoci-process", daemon=True).start()
+    thread = _Thread(work)
+    thread.start()
     try:
-        return await future
+        return await thread.future
     except asyncio.CancelledError:
-        if future.cancelled():
-            _Left.count += 1
+        thread.leave()
         raise
 
 
@@ -240,7 +336,29 @@ class Context:
     def __init__(self, host: Host) -> None:
         """Take the host of the call."""
         self._host = host
+        self._running: set[asyncio.Task[Any]] = set()
         self.shared = Shared(host)
+
+    async def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do what the function asks for, so that it ends with the function."""
+        if self.cancelled:
+            work.close()
+            raise Failed.of("cancelled", "the call was given up")
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._running.add(task)
+        try:
+            return await work
+        finally:
+            self._running.discard(task)
+
+    async def end(self) -> None:
+        """Give up what the function began and did not wait for, and wait for its end."""
+        self._host.cancelled = True
+        if self._running:
+            running = set(self._running)
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running, timeout=GRACE)
 
     @property
     def run(self) -> str:
@@ -259,37 +377,44 @@ class Context:
 
     async def send(self, message: Json | Message) -> None:
         """Send a message to the user."""
-        await self._host.send(message)
+        await self._do(self._host.send(message))
 
     async def process(self, name: str, args: Json = None, *, key: str = "") -> Json:
         """Run a process and return its result."""
-        return await self._host.process(name, args, key=key or self._host.next_call())
+        return await self._do(self._host.process(name, args, key=key or self._host.next_call()))
 
     async def call(
         self, assistant: str, input: Json, callback: Any = None, options: Json = None, *, key: str = ""
     ) -> Message:
         """Call an assistant, run the callback with its answer, and return the last message."""
-        return await self._host.call(assistant, input, callback, options, key=key)
+        return await self._do(self._host.call(assistant, input, callback, options, key=key))
 
     async def log(self, text: str, **data: Json) -> None:
         """Add a note to the run's events."""
-        await self._host.note("note", {"text": text, **data})
+        await self._do(self._host.note("note", {"text": text, **data}))
 
 
 class BlockingContext:
     """What a sync function gets as `context`: the same, each method waiting for its end."""
 
-    def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
-        """Take the host of the call, and the loop that the run is on."""
-        self._context = Context(host)
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        """Take what an async function would get, and the loop that the run is on."""
+        self._context = context
         self._loop = loop
-        self.shared = self._context.shared
+        self._thread = threading.get_ident()  # the loop's own
+        self.shared = context.shared
 
-    def _wait(self, work: Any) -> Any:
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if threading.get_ident() == self._thread:
+            work.close()
+            raise UsageError("this `context` waits, and would wait for itself: use it in the function's own thread")
         if self.cancelled:
             work.close()
             raise Failed.of("cancelled", "the call was given up")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except concurrent.futures.CancelledError:
+            raise Failed.of("cancelled", "the call was given up") from None
 
     @property
     def run(self) -> str:
@@ -318,7 +443,7 @@ class BlockingContext:
         self, assistant: str, input: Json, callback: Any = None, options: Json = None, *, key: str = ""
     ) -> Message:
         """Call an assistant, run the callback with its answer, and return the last message."""
-        return cast("Message", self._wait(self._context.call(assistant, input, callback, options, key=key)))
+        return self._wait(self._context.call(assistant, input, callback, options, key=key))
 
     def log(self, text: str, **data: Json) -> None:
         """Add a note to the run's events."""

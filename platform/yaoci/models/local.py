@@ -103,13 +103,25 @@ def _damaged(path: Path, what: str) -> Failed:
 # -- the thread that has the native server --------------------------------------------------------------
 
 
-def _load(path: Path) -> Any:
+def _runtime() -> Any:
+    # OpenMP looks at its settings once, when it is loaded; as set by default its threads spin while
+    # they wait, and beside other busy processes that makes an answer take three times as long
+    setting = "OMP_WAIT_POLICY"
+    given = setting in os.environ
+    os.environ.setdefault(setting, "passive")
     try:
-        native = importlib.import_module("xllamacpp")
+        return importlib.import_module("xllamacpp")
     except ImportError:
         raise Failed.of(
             "missing", f"the local model's runtime is not installed: run `{INSTALL_RUNTIME}`"
         ) from None
+    finally:
+        if not given:
+            del os.environ[setting]
+
+
+def _load(path: Path) -> Any:
+    native = _runtime()
     cores = os.cpu_count() or 1
     params = native.CommonParams()
     params.model.path = str(path)

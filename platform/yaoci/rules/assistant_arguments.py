@@ -21,9 +21,8 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
             help = "say it in `input`, or declare its `parameters`"
             yield Finding((*node.path, "args"), f"`{step.assistant}` takes no arguments", help)
         return
-    for misfit in judge(step.args, target):
-        label = f"`{step.assistant}`: {misfit.label}"
-        yield Finding((*node.path, "args", *misfit.path), label, misfit.help, misfit.on)
+    for misfit in judge(step.args, target, step.assistant):
+        yield Finding((*node.path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
 
 
 RULE: Final = Rule(

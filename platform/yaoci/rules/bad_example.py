@@ -9,7 +9,7 @@ from ..diagnostics import Code
 from ..rule import Finding, Rule, View
 from ..schemas import ERRORS, Shape, flaws
 from ..spec import Node
-from ..values import Json
+from ..values import Json, at
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
@@ -18,7 +18,7 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     returns = None if broken else Shape(method.returns)
     for index, example in enumerate(method.examples):
         path = (*node.path, "examples", index)
-        for misfit in judge(example.args, method) if example.args is not None else ():
+        for misfit in judge(example.args, method, str(node.path[-1])) if example.args is not None else ():
             yield Finding((*path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
         if returns is not None and example.result is not None and not _failed(example.result):
             for wrong in returns.misfits(example.result):
@@ -27,7 +27,7 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
 
 def _failed(result: Json) -> bool:
     """Return whether a result is how a model reads that a call failed."""
-    return isinstance(result, dict) and set(result) == {"error"} and isinstance(result["error"], str)
+    return isinstance(at(result, ("error",)), str) and len(result) == 1
 
 
 RULE: Final = Rule(

@@ -15,8 +15,12 @@ _ELSEWHERE: Final = frozenset({"array-without-items", "property-key", "regex-dia
 def _see(node: Node, view: View) -> Iterable[Finding]:  # noqa: ARG001 - the signature of a rule
     for flaw in flaws(node.value, parameters=node.mark.parameters):
         if flaw.slug not in _ELSEWHERE:
-            on = "key" if flaw.slug == "unknown-keyword" else "value"
-            yield Finding((*node.path, *flaw.path), flaw.text, flaw.help, on)
+            yield Finding(
+                (*node.path, *flaw.path),
+                flaw.text,
+                flaw.help,
+                "key" if flaw.slug == "unknown-keyword" else "value",
+            )
 
 
 RULE: Final = Rule(

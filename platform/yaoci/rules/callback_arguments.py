@@ -13,9 +13,8 @@ from ..spec import Node
 def _see(node: Node, view: View) -> Iterable[Finding]:
     callback: Callback = node.value
     target = view.target(callback.name)
-    for misfit in judge(callback.args, target) if target else ():
-        label = f"`{callback.name}`: {misfit.label}"
-        yield Finding((*node.path, "args", *misfit.path), label, misfit.help, misfit.on)
+    for misfit in judge(callback.args, target, callback.name) if target else ():
+        yield Finding((*node.path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
 
 
 RULE: Final = Rule(

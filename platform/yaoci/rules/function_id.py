@@ -11,7 +11,8 @@ from ..rule import Finding, Rule, View
 from ..spec import Node
 from ..values import Path
 
-_LEGAL: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST: Final = 64
+_LEGAL: Final = re.compile(rf"[a-zA-Z0-9_-]{{1,{_LONGEST}}}")
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
@@ -34,12 +35,15 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
 def _illegal(offer: Offered) -> Finding | None:
     if _LEGAL.fullmatch(offer.id):
         return None
-    key = "prefix" if isinstance(offer.use, ProcessTool) and offer.use.prefix else ""
-    if len(offer.id) > 64:  # noqa: PLR2004 - what providers take
-        label, help = f"the function id `{offer.id}` has {len(offer.id)} characters", "give it a shorter `id`"
-    else:
-        label, help = f"`{offer.id}` is no function id", "it may have a-z A-Z 0-9 _ and -"
-    return Finding((*offer.path, key) if key else offer.path, label, "shorten `prefix`" if key and len(offer.id) > 64 else help)  # noqa: PLR2004
+    path = (*offer.path, "prefix") if getattr(offer.use, "prefix", None) else offer.path
+    if len(offer.id) > _LONGEST:
+        label = f"the function id `{offer.id}` has {len(offer.id)} characters"
+        return Finding(path, label, f"give it a shorter `{'prefix' if _is_group(offer) else 'id'}`")
+    return Finding(path, f"`{offer.id}` is no function id", "it may have a-z A-Z 0-9 _ and -")
+
+
+def _is_group(offer: Offered) -> bool:
+    return isinstance(offer.use, ProcessTool) and offer.use.process.endswith(".*")
 
 
 def _twice(offer: Offered, first: Offered, view: View) -> Finding | None:
@@ -54,7 +58,11 @@ def _collides(offer: Offered, first: Offered, view: View) -> Finding | None:
     if first is offer:
         return None
     names = [one.process.removeprefix(ASSISTANTS) for one in (first, offer)]
-    help = "give it another `prefix`" if offer.id != first.id or getattr(offer.use, "prefix", None) else "give one of them an `id`"
+    help = (
+        "give the group another `prefix`, or choose with `only`"
+        if _is_group(offer)
+        else "give one of them another `id`"
+    )
     label = f"`{names[0]}` and `{names[1]}` are both `{offer.id}` to the model"
     return Finding(offer.path, label, help, related=((f"`{names[0]}` is here", view.span(first.path)),))
 

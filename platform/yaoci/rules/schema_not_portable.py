@@ -5,17 +5,24 @@ from typing import Final
 
 from ..diagnostics import Code
 from ..rule import Finding, Rule, View
-from ..schemas import flaws
+from ..schemas import ERRORS, flaws
 from ..spec import Node, Schema
 
 _SLUGS: Final = frozenset({"array-without-items", "property-key", "regex-dialect"})
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:  # noqa: ARG001 - the signature of a rule
-    for flaw in flaws(node.value, parameters=node.mark.parameters):
+    found = flaws(node.value, parameters=node.mark.parameters)
+    if any(flaw.slug in ERRORS for flaw in found):
+        return  # what is broken may yet become another schema
+    for flaw in found:
         if flaw.slug in _SLUGS:
-            on = "key" if flaw.slug == "property-key" else "value"
-            yield Finding((*node.path, *flaw.path), flaw.text, flaw.help, on)
+            yield Finding(
+                (*node.path, *flaw.path),
+                flaw.text,
+                flaw.help,
+                "key" if flaw.slug == "property-key" else "value",
+            )
 
 
 RULE: Final = Rule(

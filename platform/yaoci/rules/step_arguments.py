@@ -13,9 +13,8 @@ from ..spec import Node
 def _see(node: Node, view: View) -> Iterable[Finding]:
     step: ProcessStep = node.value
     target = view.target(step.process)
-    for misfit in judge(step.args, target) if target else ():
-        label = f"`{step.process}`: {misfit.label}"
-        yield Finding((*node.path, "args", *misfit.path), label, misfit.help, misfit.on)
+    for misfit in judge(step.args, target, step.process) if target else ():
+        yield Finding((*node.path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
 
 
 RULE: Final = Rule(

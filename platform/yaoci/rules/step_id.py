@@ -19,7 +19,12 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     for before in range(index):
         if at(steps, (before, "id")) == id:
             related = (("the other one", view.span((*around, before, "id"))),)
-            yield Finding((*node.path, "id"), f"`{id}` is the id of step {before + 1} already", "rename one of them", related=related)
+            yield Finding(
+                (*node.path, "id"),
+                f"`{id}` is the id of step {before + 1} already",
+                "rename one of them",
+                related=related,
+            )
             return
 
 

@@ -20,9 +20,10 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     place = view.processes[full_name(callback.name, view.owner, view.kind == "assistant")]
     wrong = dict.fromkeys(then for _, then in written(target) if then in THENS and then not in may)
     for then in wrong:
-        label = f"`{callback.name}` says `then: {then}`, which has no meaning in `{point}`"
+        what = "the callback of a call" if point == "callback" else f"`{point}`"
+        label = f"`{callback.name}` says `then: {then}`, which {what} does not take"
         related = ((f"`{callback.name}` is here", place),)
-        yield Finding(node.path, label, f"`{point}` takes {listed(may, 'or')}", related=related)
+        yield Finding(node.path, label, f"{what} takes {listed(may, 'or')}", related=related)
 
 
 RULE: Final = Rule(

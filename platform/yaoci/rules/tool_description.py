@@ -17,16 +17,19 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     tool: ProcessTool = node.value
     group = tool.process.removesuffix(".*")
     if group == tool.process:
-        names = [full_name(tool.process, view.owner, in_assistant=True)]
+        names = {full_name(tool.process, view.owner, in_assistant=True): tool.process}
     else:
-        names = [f"{group}.{name}" for name in view.group(group) if not tool.only or name in tool.only]
-    for name in names:
+        own = [f"{group}.{name}" for name in view.group(group) if not tool.only or name in tool.only]
+        names = {name: name for name in own}
+    for name, said in names.items():
         target = view.target(name)
         if target is None or _length(target.description) >= _ENOUGH:
             continue
         what = "has hardly a description" if target.description.strip() else "has no description"
         help = "say in `description` what it does, when to use it and when not"
-        yield Finding(node.path, f"`{name}` {what}", help, related=((f"`{name}` is here", view.processes[name]),))
+        yield Finding(
+            node.path, f"`{said}` {what}", help, related=((f"`{said}` is here", view.processes[name]),)
+        )
 
 
 def _length(text: str) -> int:

@@ -15,12 +15,20 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     if group == tool.process:
         for key in ("only", "prefix"):
             if getattr(tool, key):
-                help = "it chooses among the methods of `processor.*`" if key == "only" else "the id of one tool is `id`"
+                help = (
+                    "it chooses among the methods of `processor.*`"
+                    if key == "only"
+                    else "the id of one tool is `id`"
+                )
                 yield Finding((*node.path, key), f"`{tool.process}` is one process, no group", help, "key")
     elif known := view.group(group):
         for index, name in enumerate(tool.only):
             if name not in known and group not in view.broken:
-                yield Finding((*node.path, "only", index), f"`{group}` has no method `{name}`", did_you_mean(name, known))
+                yield Finding(
+                    (*node.path, "only", index),
+                    f"`{group}` has no method `{name}`",
+                    did_you_mean(name, known),
+                )
         if tool.id:
             help = "`prefix` is what all their ids begin with"
             yield Finding((*node.path, "id"), f"`{tool.process}` is more than one function", help, "key")

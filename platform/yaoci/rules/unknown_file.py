@@ -20,14 +20,20 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
         yield Finding(node.path, f"`{name}` is a folder", "name a text file in it")
     elif not path.is_file():
         beside = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
-        yield Finding(node.path, f"there is no file `{name}` beside this one", did_you_mean(path.name, beside, few=4))
+        yield Finding(
+            node.path, f"there is no file `{name}` beside this one", did_you_mean(path.name, beside, few=4)
+        )
     elif path.stat().st_size > _MAX:
-        yield Finding(node.path, f"`{name}` has more than {_MAX} bytes", "a prompt is a text that a model reads whole")
+        yield Finding(
+            node.path, f"`{name}` has more than {_MAX} bytes", "a prompt is a text that a model reads whole"
+        )
     else:
         try:
             path.read_text("utf-8")
         except UnicodeDecodeError as error:
-            yield Finding(node.path, f"`{name}` is not UTF-8 from byte {error.start + 1} on", "save it as UTF-8")
+            yield Finding(
+                node.path, f"`{name}` is not UTF-8 from byte {error.start + 1} on", "save it as UTF-8"
+            )
         except OSError as error:
             yield Finding(node.path, f"`{name}` cannot be opened: {error.strerror}")
 
@@ -37,6 +43,12 @@ RULE: Final = Rule(
     about="""A prompt's `file` is a path from the folder of the YAML file, to a UTF-8 text inside the project.""",
     wants=(Ref("file"),),
     see=_see,
-    wrong={"assistants/a/assistant.yaml": "model: local\nprompts: [{file: promt.md}]\n", "assistants/a/prompt.md": "Be kind."},
-    right={"assistants/a/assistant.yaml": "model: local\nprompts: [{file: prompt.md}]\n", "assistants/a/prompt.md": "Be kind."},
+    wrong={
+        "assistants/a/assistant.yaml": "model: local\nprompts: [{file: promt.md}]\n",
+        "assistants/a/prompt.md": "Be kind.",
+    },
+    right={
+        "assistants/a/assistant.yaml": "model: local\nprompts: [{file: prompt.md}]\n",
+        "assistants/a/prompt.md": "Be kind.",
+    },
 )

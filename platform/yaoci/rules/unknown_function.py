@@ -15,7 +15,9 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
         help = "it is one of the Python file with this file's name, in the same folder"
         yield Finding(node.path, f"there is no `{beside}` beside this file", help)
     elif view.python is not None and name not in view.python.functions:
-        yield Finding(node.path, f"`{beside}` has no function `{name}`", did_you_mean(name, view.python.functions))
+        yield Finding(
+            node.path, f"`{beside}` has no function `{name}`", did_you_mean(name, view.python.functions)
+        )
 
 
 RULE: Final = Rule(

@@ -10,13 +10,16 @@ from ..spec import Node, Ref
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
     name: str = node.value
-    if "." in name or ":" in name or name in view.methods:
+    if "." in name or ":" in name or name in view.methods or view.owner in view.broken:
         return
     dotted = [known for known in view.processes if known.rpartition(".")[2] == name and ":" not in known]
     if len(dotted) == 1:
         help = f"did you mean the process `{dotted[0]}`?"
     else:
-        help = did_you_mean(name, view.methods) or "add it under `methods`, or write the name of a process, with its dot"
+        help = (
+            did_you_mean(name, view.methods)
+            or "add it under `methods`, or write the name of a process, with its dot"
+        )
     yield Finding(node.path, f"this file has no method `{name}`", help)
 
 

@@ -64,7 +64,9 @@ def _judge(text: Written, scope: _Scope) -> Iterator[Finding]:
             found = _second(top, name, scope[top])
         if found and (top, name) not in told:
             told.add((top, name))
-            yield Finding(text.path, text.said(found[0], use.line), found[1], line=0 if text.file else use.line)
+            yield Finding(
+                text.path, text.said(found[0], use.line), found[1], line=0 if text.file else use.line
+            )
 
 
 def _help_top(top: str, scope: _Scope) -> str:
@@ -78,10 +80,15 @@ def _second(top: str, name: str, known: Collection[str] | None) -> tuple[str, st
     if known is None or name in known:
         return None
     if top == "shared":
-        help = did_you_mean(name, known, few=0) or f"set it in a step before; if it may be missing: `shared.{name} | default('')`"
+        help = (
+            did_you_mean(name, known, few=0)
+            or f"set it in a step before; if it may be missing: `shared.{name} | default('')`"
+        )
         return f"no step sets `shared.{name}`", help
     if top == "steps":
         return f"no step before this one has the id `{name}`", did_you_mean(name, known)
+    if not known:
+        return f"`{top}` has no `{name}`", f"there are no `{top}` here"
     return f"`{top}` has no `{name}`", did_you_mean(name, known, few=12)
 
 

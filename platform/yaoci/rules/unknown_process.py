@@ -19,13 +19,22 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     if name in view.processes or owner in view.broken:
         return
     if node.mark.to == "tool" and name.endswith(".*"):
-        groups = {known.rpartition(".")[0] for known in view.processes if ":" not in known} - {ASSISTANTS[:-1]}
+        groups = {known.rpartition(".")[0] for known in view.processes if ":" not in known} - {
+            ASSISTANTS[:-1]
+        }
         if owner not in groups:
             yield Finding(node.path, f"no processor is called `{owner}`", did_you_mean(owner, groups))
         return
     near = nearest(name, view.processes)
     related = ((f"`{near}` is defined here", view.processes[near]),) if near else ()
-    yield Finding(node.path, f"no process is called `{name}`", did_you_mean(name, view.processes), related=related)
+    alike = [known for known in view.processes if _family(known) == _family(name)]
+    help = f"did you mean `{near}`?" if near else did_you_mean(name, alike)
+    yield Finding(node.path, f"no process is called `{name}`", help, related=related)
+
+
+def _family(name: str) -> tuple[bool, bool]:
+    """Tell an assistant, a method of one, and a method of a processor apart."""
+    return name.startswith(ASSISTANTS), ":" in name
 
 
 RULE: Final = Rule(
