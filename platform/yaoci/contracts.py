@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Literal, NamedTuple, NewType, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, NewType, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from .definitions import AssistantStep
 from .errors import Failure
@@ -121,6 +121,20 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and memory."""
+        ...
+
+
+@runtime_checkable
+class Loading(Protocol):
+    """What a model offers besides that takes a while to be loaded before its first answer."""
+
+    @property
+    def loads(self) -> bool:
+        """Whether it is still to be loaded. Raises Failed."""
+        ...
+
+    async def prepare(self) -> None:
+        """Load it. Raises Failed."""
         ...
 
 

@@ -7,7 +7,7 @@ from .messages import Message
 from .values import Json
 
 EventKind: TypeAlias = Literal[
-    "run_started", "turn_started", "model_started", "model_ended", "message",
+    "run_started", "turn_started", "model_loading", "model_started", "model_ended", "message",
     "tool_started", "tool_ended", "callback_ended", "step_ended", "note", "run_ended",
 ]  # fmt: skip
 

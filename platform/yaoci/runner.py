@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Self, cast
 from . import callbacks, contracts, endpoints
 from .arguments import bind
 from .callbacks import Next, Stop
-from .contracts import Journal, Key, Model, Usage
+from .contracts import Journal, Key, Loading, Model, Usage
 from .definitions import Assistant, AssistantStep, Limits
 from .endpoints import Choice
 from .engine import Engine, utc_now
@@ -143,8 +143,11 @@ class Runner:
                 if name not in self._given:
                     await model.close()
 
-    async def open_model(self, name: str) -> tuple[Choice, Model]:
-        """Return where a model is, and the model, opened where it is not yet. Raises Failed."""
+    async def open_model(self, name: str, tell: Callable[[str], Awaitable[None]]) -> tuple[Choice, Model]:
+        """Return where a model is, and the model, opened and loaded where it is not yet. Raises Failed.
+
+        `tell` is awaited with the model's name before it is loaded, if that takes a while.
+        """
         name = self._model or name
         if name not in self._open:
             if name in self._given:
@@ -155,7 +158,11 @@ class Runner:
             else:
                 settings = self.registry.settings.definition if self.registry.settings else None
                 choice = endpoints.choose(name, settings, self.registry.root, self._environ)
-                self._open[name] = (choice, endpoints.open_model(choice))
+                model = endpoints.open_model(choice)
+                if isinstance(model, Loading) and model.loads:
+                    await tell(name)
+                    await model.prepare()
+                self._open[name] = (choice, model)
         return self._open[name]
 
     # -- a run -----------------------------------------------------------------------------------------

@@ -242,10 +242,14 @@ class Turn:
     async def _attempt(self, at: Key, key: str, name: str) -> _Said:
         budget = self.host.budget
         budget.need_tokens(self.unit.place(()))
-        choice, model = await self.tree.source(name)
+        place = self.unit.place(("model",))
+
+        async def loading(name: str) -> None:
+            await self.tree.emit("model_loading", at, place, data={"model": name})
+
+        choice, model = await self.tree.source(name, loading)
         request = self._request(choice, model)
         asked = _asked(request) if self.tree.engine.durable else None
-        place = self.unit.place(("model",))
         await self.tree.emit("model_started", at, place, data={"model": name})
         self.partial = ""
 

@@ -17,6 +17,8 @@ from table import Row
 ROOT = Path(__file__).resolve().parents[2]
 
 _OUT = os.open(os.devnull, os.O_WRONLY)
+_ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Compiled once and for all, as an installed package is."""
 _QUIET = ((os.POSIX_SPAWN_DUP2, _OUT, 1), (os.POSIX_SPAWN_DUP2, _OUT, 2))
 
 
@@ -37,7 +39,7 @@ def yaoci(*args: str) -> list[str]:
 def once(command: Sequence[str]) -> Once:
     """Run a command to its end. Raises RuntimeError where it does not end well."""
     begun = time.perf_counter()
-    process = os.posix_spawnp(command[0], command, os.environ, file_actions=_QUIET)
+    process = os.posix_spawnp(command[0], command, _ENVIRON, file_actions=_QUIET)
     _, status, used = os.wait4(process, 0)
     wall = time.perf_counter() - begun
     if status:

@@ -173,6 +173,8 @@ class _Text(_Silent):
         """Show what a person wants to see of an event."""
         data = cast("dict[str, Json]", event.data or {})
         match event.kind:
+            case "model_loading":
+                self.waiting = f"loading the model {data['model']} …"
             case "model_started":
                 self.waiting = f"asking {data['model']} …"
             case "model_ended":

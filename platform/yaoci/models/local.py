@@ -175,6 +175,7 @@ class _Engine:
         self._path = path
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._running: _Job | None = None
+        self.loaded = False
         self._over = False
         self._thread = threading.Thread(target=self._work, name="yaoci-local", daemon=True)
         self._thread.start()
@@ -190,6 +191,7 @@ class _Engine:
             try:
                 if server is None:
                     server = _load(self._path)
+                    self.loaded = True
                 job.run(server)
             except Exception as error:  # noqa: BLE001 - whatever it is, the one who waits must hear of it
                 job.put(error)
@@ -235,6 +237,12 @@ class LocalModel:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._jobs: set[_Job] = set()
+
+    @property
+    def loads(self) -> bool:
+        """Whether the weights are still to be loaded. Raises Failed of kind `missing`."""
+        engine = _engines.get(weights(self._endpoint.file))
+        return engine is None or not engine.loaded
 
     async def prepare(self) -> None:
         """Load the weights, unless they are loaded: half a second. Raises Failed of kind `missing`."""
