@@ -275,9 +275,9 @@ def test_a_method_sees_the_vars_of_its_assistant_alone(registry):
 
 
 def test_names_lead_where_the_file_says(registry):
-    assert registry.resolve("guard", "helpdesk").name == "helpdesk:guard"
-    assert registry.resolve("find", "orders").name == "orders.find"
-    assert registry.resolve("audit.log", "helpdesk").name == "audit.log"
+    assert registry.resolve("guard", "helpdesk:").name == "helpdesk:guard"
+    assert registry.resolve("find", "orders.").name == "orders.find"
+    assert registry.resolve("audit.log", "helpdesk:").name == "audit.log"
 
 
 def test_the_digest_follows_every_definition_python_too(root, tmp_path):

@@ -16,11 +16,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import yaml
+
 from yaoci import render
 from yaoci.cli import main
 from yaoci.compiler import check
@@ -105,7 +107,7 @@ def files_of(page):
     return {f.path: f.text for f in fences(page) if of_project(f.path) and not f.codes}
 
 
-@pytest.mark.parametrize("page", filter(files_of, PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*filter(files_of, PAGES)], ids=lambda page: page.stem)
 def test_the_files_of_a_page_form_a_project_that_is_right(page, tmp_path):
     write(tmp_path, files_of(page))
     report = check(tmp_path)
@@ -123,12 +125,9 @@ def told():
     """Return each wrong fence with the text fence behind it that shows what `check` prints."""
     out = []
     for page in PAGES:
-        all_states = list(states(page))
-        for (fence, files), (after, *_) in zip(all_states, all_states[1:], strict=False):
+        for (fence, files), (after, *_) in pairwise(states(page)):
             if fence.codes and after.text.startswith(("error[", "warning[", "advice[")):
-                out.append(
-                    pytest.param(fence, files, after.text, id=f"{page.stem}:{after.line}")
-                )
+                out.append(pytest.param(fence, files, after.text, id=f"{page.stem}:{after.line}"))
     return out
 
 
@@ -199,12 +198,12 @@ def test_what_is_asked_is_answered(fence, files, tmp_path, monkeypatch, capfd):
             assert (code, bool(told.out.strip())) == (0, True), told.err
 
 
-def tests_of(page):
+def shown_tests(page):
     """Return the names of the tests that a page shows."""
     return [f.path for f in fences(page) if f.path.startswith("tests/")]
 
 
-@pytest.mark.parametrize("page", filter(tests_of, PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*filter(shown_tests, PAGES)], ids=lambda page: page.stem)
 def test_the_tests_that_a_page_shows_pass(page, tmp_path):
     shown = fences(page)
     shutil.copytree(PACKAGE, tmp_path / "platform/yaoci", ignore=shutil.ignore_patterns("__pycache__"))
@@ -220,7 +219,7 @@ def test_the_tests_that_a_page_shows_pass(page, tmp_path):
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "platform")}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     ran = subprocess.run(
-        [*command, *tests_of(page)],
+        [*command, *shown_tests(page)],
         cwd=tmp_path / "project",
         env=environ,
         capture_output=True,

@@ -9,7 +9,7 @@ from .definitions import Callback
 from .diagnostics import did_you_mean, listed
 from .errors import Failed, UsageError
 from .messages import Message
-from .registry import Link, Registry, full_name, link
+from .registry import Link, Registry, link
 from .spec import decode
 from .values import Json
 
@@ -166,10 +166,10 @@ def messages_of(value: Json) -> tuple[Message, ...]:
 # -- binding -------------------------------------------------------------------------------------------
 
 
-def bind(callback: Any, registry: Registry, owner: str, place: str) -> tuple[Link, ...]:
+def bind(callback: Any, registry: Registry, home: str, place: str) -> tuple[Link, ...]:
     """Return the chain that a callback given in Python means; the five forms, or a list of them.
 
-    None is no link; text a method of `owner` or a process; a mapping `{name, args}` either, or a
+    None is no link; text a method of `home` (`orders.`, `helpdesk:`) or a process; a mapping `{name, args}` either, or a
     function, with arguments; a Callback as the YAML has it; a function or coroutine function itself.
     Raises UsageError for anything else, or a name that leads nowhere.
     """
@@ -177,7 +177,7 @@ def bind(callback: Any, registry: Registry, owner: str, place: str) -> tuple[Lin
         return ()
     if isinstance(callback, list | tuple):
         return tuple(
-            one for item in cast("Sequence[Any]", callback) for one in bind(item, registry, owner, place)
+            one for item in cast("Sequence[Any]", callback) for one in bind(item, registry, home, place)
         )
     if isinstance(callback, str):
         callback = Callback(name=callback)
@@ -188,8 +188,7 @@ def bind(callback: Any, registry: Registry, owner: str, place: str) -> tuple[Lin
             return (_function(function, place, _decoded({**given, "name": _name_of(function)})),)
         callback = _decoded(given)
     if isinstance(callback, Callback):
-        inside = owner in registry.assistants
-        return (link(callback, registry.process(full_name(callback.name, owner, inside)), place),)
+        return (link(callback, registry.resolve(callback.name, home), place),)
     if callable(callback):
         return (_function(callback, place, Callback(name=_name_of(callback))),)
     raise UsageError(f"a callback is null, a name, `{{name, args}}`, a function or a list, not {callback!r}")

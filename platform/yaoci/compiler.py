@@ -6,7 +6,6 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from . import contracts, documents
-from .builder import build
 from .definitions import Callback, Method, SetStep, Settings
 from .diagnostics import DefinitionError, Diagnostic, Report, report
 from .documents import File, assistant_method
@@ -28,19 +27,27 @@ def load(path: str | FilePath = ".") -> Registry:
 
 def check(path: str | FilePath = ".") -> Report:
     """Return everything that is to be said of the project that `path` is in. Imports and calls nothing of it."""
-    return compile_project(find_root(FilePath(path)))[1]
+    return _judged(find_root(FilePath(path)))[2]
 
 
 def compile_project(root: FilePath) -> tuple[Registry | None, Report]:
     """Return the registry, or None where something is wrong, and the report."""
+    from .builder import build  # which `check` does without
+
+    files, names, found = _judged(root)
+    return (build(root, files, names.group) if found.ok else None), found
+
+
+def _judged(root: FilePath) -> tuple[list[File], "_Names", Report]:
+    """Return the files of a project, their names, and the report."""
     project = find(root)
     files = [documents.read(found) for found in project.files]
     names = _Names(root, files)
     findings = [*project.findings, *(finding for file in files for finding in file.findings)]
     for file in files:
         findings += _judge(file, names)
-    result = report(findings, len(files), {name: text for file in files for name, text in file.texts()})
-    return (build(root, files, names.group) if result.ok else None), result
+    found = report(findings, len(files), {name: text for file in files for name, text in file.texts()})
+    return files, names, found
 
 
 class _Names:

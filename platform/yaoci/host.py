@@ -12,9 +12,9 @@ from .errors import Failed, UsageError
 from .events import EventKind
 from .handlers import python
 from .messages import Message
-from .registry import Link, Process
+from .registry import ASSISTANTS, Link, Process
 from .schemas import explain
-from .templating import RenderError, evaluate, render
+from .templating import RenderError, evaluate, has_template, render
 from .tree import Budget, Tree, keep
 from .values import Json, Path, as_text, canonical
 
@@ -23,12 +23,12 @@ class Host:
     """One place in a run: of a process, a step of it, or the turn of an assistant."""
 
     __slots__ = (
-        "_calls", "_extra", "_names", "_path", "args", "budget", "callers", "cancelled", "event", "file", "key",
-        "message", "owner", "python", "tree", "unit", "visible",
+        "_calls", "_names", "_path", "args", "budget", "callers", "cancelled", "event", "extra", "file", "home", "key",
+        "message", "python", "tree", "unit", "visible",
     )  # fmt: skip
 
     def __init__(
-        self, tree: Tree, key: str, *, file: str, path: Path, owner: str, unit: str = "", args: Json = None,
+        self, tree: Tree, key: str, *, file: str, path: Path, home: str, unit: str = "", args: Json = None,
         message: Message | None = None, event: Json = None, callers: tuple[str, ...] = (), visible: bool = True,
         budget: Budget | None = None, python: FilePath | None = None, extra: Mapping[str, Json] | None = None,
     ) -> None:  # fmt: skip
@@ -36,7 +36,8 @@ class Host:
         self.tree = tree
         self.key = Key(key)
         self.file = file
-        self.owner = owner
+        self.home = home
+        """What dotless names are looked up under."""
         self.unit = unit
         """The assistant whose `vars` are seen, if any."""
         self.args = args
@@ -50,7 +51,7 @@ class Host:
         self.python = python
         self.cancelled = False
         self._path = path
-        self._extra = extra
+        self.extra = extra
         self._names: dict[str, Json] | None = None
         self._calls = 0
 
@@ -93,16 +94,16 @@ class Host:
             names["message"] = _message_names(self.message)
         if self.event is not None:
             names["event"] = self.event
-        if self._extra:
-            names.update(self._extra)
+        if self.extra:
+            names.update(self.extra)
         return names
 
     def child(self, part: str, path: Path, extra: Mapping[str, Json] | None = None) -> "Host":
         """Return a host for a part of this one, such as a step, at a path below it."""
         return Host(
-            self.tree, f"{self.key}/{part}", file=self.file, path=(*self._path, *path), owner=self.owner,
+            self.tree, f"{self.key}/{part}", file=self.file, path=(*self._path, *path), home=self.home,
             unit=self.unit, args=self.args, message=self.message, event=self.event, callers=self.callers,
-            visible=self.visible, budget=self.budget, python=self.python, extra={**(self._extra or {}), **(extra or {})},
+            visible=self.visible, budget=self.budget, python=self.python, extra={**(self.extra or {}), **(extra or {})},
         )  # fmt: skip
 
     def forget(self) -> None:
@@ -113,6 +114,8 @@ class Host:
 
     def render(self, template: Json) -> Json:
         """Return `template` with its expressions filled in. Raises Failed of kind `template`."""
+        if isinstance(template, str) and not has_template(template):
+            return template  # without making the names
         try:
             return render(template, self.names)
         except RenderError as error:
@@ -130,7 +133,7 @@ class Host:
     async def process(self, name: str, args: Json, *, key: str = "") -> Json:
         """Run a process, or a method of the same file, and return its result. Raises Failed."""
         try:
-            process = self.tree.registry.resolve(name, self.owner)
+            process = self.tree.registry.resolve(name, self.home)
         except UsageError as error:
             raise Failed.of("missing", str(error), place=self.place) from None
         at = f"{self.key}/{key}" if key else self.key
@@ -151,7 +154,7 @@ class Host:
             return self.render(step.input), args
         mine = cast("dict[str, Json]", self.args) if isinstance(self.args, dict) else {}
         declared = self.tree.registry.assistant(step.assistant).definition.parameters is not None
-        if not step.args and declared and self.owner == step.assistant and not self._path:
+        if not step.args and declared and self.home == f"{step.assistant}:" and not self._path:
             args = mine
         if "input" in mine:
             return mine["input"], args
@@ -228,7 +231,7 @@ async def run_process(
     tree = host.tree
     given = _fit(process, args)
     inner = Host(
-        tree, key, file=process.file, path=process.path, owner=process.owner, unit=process.assistant, args=given,
+        tree, key, file=process.file, path=process.path, home=process.home, unit=process.assistant, args=given,
         message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget, python=process.python,
     )  # fmt: skip
     spec, handler = process.method.handler, process.handler
@@ -295,8 +298,9 @@ class Follower:
     def _seen(self, one: Link, message: Message, event: Json, key: str = "") -> Host:
         host = self.host
         return Host(
-            host.tree, key or host.key, file=one.place.rpartition(":")[0], path=(), owner=host.owner, unit=host.unit,
+            host.tree, key or host.key, file=one.place.rpartition(":")[0], path=(), home=host.home, unit=host.unit,
             args=host.args, message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget,
+            extra=host.extra,
         )  # fmt: skip
 
     def holds(self, one: Link, message: Message, event: Json) -> bool:
@@ -309,7 +313,9 @@ class Follower:
     async def follow(self, one: Link, key: str, message: Message, event: Json) -> Json:
         """Run the link's target and return its result. Raises Failed."""
         args: Json = one.args
-        if args:
+        if not args and one.process is not None and one.process.name.startswith(ASSISTANTS):
+            args = {"input": message.text}  # an assistant as a callback is told the message
+        elif args:
             try:
                 args = self._seen(one, message, event).render(args)
             except Failed as error:

@@ -55,7 +55,7 @@ class Process:
     place: str
     """`file:line` of its definition."""
     owner: str
-    """The name without its last part: what dotless names in it are looked up in."""
+    """The id of its processor or assistant."""
     assistant: str = ""
     """The assistant whose `vars` it sees, if any."""
     parameters: Shape | None = None
@@ -67,6 +67,11 @@ class Process:
     def description(self) -> str:
         """What a model decides by."""
         return self.method.description
+
+    @property
+    def home(self) -> str:
+        """What dotless names in it are looked up under: `orders.`, `helpdesk:`."""
+        return home_of(self.owner, bool(self.assistant))
 
     def function(self, id: str) -> Function:
         """Return it as a model sees it, under a function id."""
@@ -159,9 +164,9 @@ class Registry:
         """Return the process called `name`. Raises UsageError that names the nearest."""
         return self._find("process", self.processes, name)
 
-    def resolve(self, name: str, owner: str) -> Process:
-        """Return what `name` leads to from a file: a dotless name is a method of `owner`, else a process."""
-        return self.process(full_name(name, owner, owner in self.assistants))
+    def resolve(self, name: str, home: str) -> Process:
+        """Return what `name` leads to: a dotless name is a method of `home`, such as `orders.` or `helpdesk:`."""
+        return self.process(name if "." in name or ":" in name else home + name)
 
     @staticmethod
     def _find(what: str, known: Mapping[str, V], name: str) -> V:
@@ -172,11 +177,16 @@ class Registry:
             raise UsageError(f"no {what} is called `{name}`" + (f": {hint}" if hint else "")) from None
 
 
+def home_of(owner: str, in_assistant: bool) -> str:
+    """Return what the names of a file's methods begin with: `orders.` in a processor, `helpdesk:` in an assistant."""
+    return f"{owner}:" if in_assistant else f"{owner}."
+
+
 def full_name(name: str, owner: str, in_assistant: bool) -> str:
     """Return the full name of what `name` means in the file of `owner`."""
     if "." in name or ":" in name:
         return name
-    return f"{owner}:{name}" if in_assistant else f"{owner}.{name}"
+    return home_of(owner, in_assistant) + name
 
 
 class Offered(NamedTuple):

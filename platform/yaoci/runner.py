@@ -22,7 +22,7 @@ from .errors import Failed, UsageError, YaociError
 from .events import Event
 from .host import Follower, Host, run_process
 from .messages import Message
-from .registry import ASSISTANTS, Link, Process, Registry, Unit
+from .registry import ASSISTANTS, Link, Process, Registry, Unit, home_of
 from .schemas import Shape, explain
 from .spec import dump
 from .tree import Budget, Called, Sink, Tree, keep, tighter
@@ -181,7 +181,7 @@ class Runner:
             source=self.open_model,
         )
         host = Host(
-            tree, "t", file=target.file, path=target.path, owner=target.owner, args=request.args or {}
+            tree, "t", file=target.file, path=target.path, home=target.home, args=request.args or {}
         )
         self._users += 1
         try:
@@ -227,7 +227,7 @@ class Runner:
         if request.input is not None:
             raise UsageError(f"`{target.name}` is a process: it takes arguments, no input")
         value = await run_process(host, target, request.args or {}, "t")
-        links = _links(tree, request.callback, target.owner, target.place)
+        links = _links(tree, request.callback, target.home, target.place)
         if not links:
             return Outcome(run=tree.run, output=value, usage=tree.usage)
         message = Message(role="assistant", text=as_text(value), data=value)
@@ -346,7 +346,7 @@ async def call_assistant(
 
     found = await keep(tree, body, record)
     called = Called(Message.from_json(found["message"]), found["value"], Usage(**found["usage"]))
-    links = _links(tree, callback, host.owner, host.place)
+    links = _links(tree, callback, host.home, host.place)
     if not links:
         return called
     event = {"assistant": unit.id, "value": called.value, "usage": called.usage.to_json()}
@@ -378,9 +378,9 @@ def _input(unit: Unit[Assistant], input: Json) -> tuple[Message, ...]:
     return given
 
 
-def _links(tree: Tree, callback: Any, owner: str, place: str) -> tuple[Link, ...]:
+def _links(tree: Tree, callback: Any, home: str, place: str) -> tuple[Link, ...]:
     try:
-        return callbacks.bind(callback, tree.registry, owner, place)
+        return callbacks.bind(callback, tree.registry, home, place)
     except YaociError as error:
         raise Failed.of("missing", f"the callback cannot be called: {error}", place=place) from None
 
@@ -411,7 +411,7 @@ async def _next(host: Host, said: Next, key: str, message: Message) -> Json:
         called = await call_assistant(host, step, given, said.args or {}, None, key=Key(key))
         return called.value
     try:
-        process = host.tree.registry.resolve(said.target, host.owner)
+        process = host.tree.registry.resolve(said.target, host.home)
     except UsageError as error:
         raise Failed.of("missing", f"`then: next` leads nowhere: {error}", place=host.place) from None
     return await run_process(host, process, said.args or {}, key, message=message)
@@ -458,7 +458,7 @@ class _Turns:
             limits = tighter(unit.definition.limits, settings.definition.limits if settings else None)
             budget = Budget(limits, unit.place(("limits",)), budget)
         host = Host(
-            tree, key, file=unit.file, path=(), owner=unit.id, unit=unit.id, args=_arguments(unit, self.args),
+            tree, key, file=unit.file, path=(), home=home_of(unit.id, in_assistant=True), unit=unit.id, args=_arguments(unit, self.args),
             message=self.given[-1], callers=self.callers, visible=self.visible, budget=budget,
         )  # fmt: skip
         await host.note("turn_started", {"assistant": unit.id})
@@ -490,7 +490,7 @@ class _Turns:
         """Make the target what runs next; a process runs at once, and its result is the answer."""
         tree, place = self.tree, self.unit.place(("hooks",))
         try:
-            process = tree.registry.resolve(said.target, self.unit.id)
+            process = tree.registry.resolve(said.target, home_of(self.unit.id, in_assistant=True))
         except UsageError as error:
             raise Failed.of("missing", f"`then: next` leads nowhere: {error}", place=place) from None
         self.outer.budget.take_call(f"`{process.name}`", place)
@@ -502,7 +502,7 @@ class _Turns:
             self.callers = (*self.callers[:-1], self.unit.id)
             return None
         host = Host(
-            tree, f"{key}/next", file=self.unit.file, path=("hooks",), owner=self.unit.id, unit=self.unit.id,
+            tree, f"{key}/next", file=self.unit.file, path=("hooks",), home=home_of(self.unit.id, in_assistant=True), unit=self.unit.id,
             callers=self.callers, visible=self.visible, budget=self.outer.budget,
         )  # fmt: skip
         value = await run_process(host, process, said.args or {}, f"{key}/next", message=self.given[-1])

@@ -35,9 +35,10 @@ class Sink(Protocol):
 
 def tighter(one: Limits | None, other: Limits | None) -> Limits:
     """Return limits of which each is the tighter of the two where both say it."""
-    first, second = one or Limits(), other or Limits()
+    if one is None or other is None:
+        return one or other or Limits()
     return Limits(
-        **{f.name: min(_said(getattr(first, f.name), getattr(second, f.name)), default=None) for f in fields(Limits)}
+        **{f.name: min(_said(getattr(one, f.name), getattr(other, f.name)), default=None) for f in fields(Limits)}
     )
 
 

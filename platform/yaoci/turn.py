@@ -71,6 +71,7 @@ class Turn:
         self.host = host
         self.tree: Tree = host.tree
         self.unit = unit
+        self.place = unit.place(())
         self.assistant = unit.definition
         self.given = tuple(given)
         self.options = options
@@ -237,11 +238,11 @@ class Turn:
                     "note",
                     {"text": f"`{name}` failed, the next model is asked", "error": error.failure.to_json()},
                 )
-        raise Failed.of("missing", f"`{self.unit.id}` names no model", place=self.unit.place(()))
+        raise Failed.of("missing", f"`{self.unit.id}` names no model", place=self.place)
 
     async def _attempt(self, at: Key, key: str, name: str) -> _Said:
         budget = self.host.budget
-        budget.need_tokens(self.unit.place(()))
+        budget.need_tokens(self.place)
         place = self.unit.place(("model",))
 
         async def loading(name: str) -> None:
@@ -337,7 +338,7 @@ class Turn:
         }  # fmt: skip
 
     async def _show(self, key: str, message: Message) -> None:
-        await self.tree.emit("message", key, self.unit.place(()), message=message)
+        await self.tree.emit("message", key, self.place, message=message)
 
     # -- tools ---------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Final
 from ..arguments import judge
 from ..definitions import Callback
 from ..diagnostics import Code
+from ..registry import ASSISTANTS
 from ..rule import Finding, Rule, View
 from ..spec import Node
 
@@ -13,6 +14,8 @@ from ..spec import Node
 def _see(node: Node, view: View) -> Iterable[Finding]:
     callback: Callback = node.value
     target = view.target(callback.name)
+    if callback.name.startswith(ASSISTANTS) and not callback.args:
+        return  # it is told the message
     for misfit in judge(callback.args, target, callback.name) if target else ():
         yield Finding((*node.path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
 

@@ -105,7 +105,7 @@ def _scope(path: Path, view: View) -> _Scope:
     point = _point(path)
     if point or path[0] == "methods":
         scope |= {"message": MESSAGE_FIELDS, "event": _EVENTS.get(point)}
-    if "steps" in path and not point:
+    if "steps" in path:
         scope["steps"] = _steps(path[: path.index("steps") + 2], view)
     return scope
 
