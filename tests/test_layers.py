@@ -13,11 +13,11 @@ SOURCES = Path(__file__).resolve().parents[1] / "platform"
 
 # From the bottom up: a module imports only what stands before it. A folder stands for all its modules.
 ORDER = """
-    version declare values
+    version declare values marks
     errors texts patterns shadow annotations sse
     traps faults reader messages events sandbox expressions templating
     source diagnostics
-    spec definitions schemas pysource
+    spec derive definitions schemas pysource
     contracts render arguments thens rule written offers transport prompted
     registry endpoints
     handlers models stores launchers rules catalogue

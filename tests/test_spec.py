@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from yaoci.definitions import Assistant, Callback, Method, Processor, Settings
+from yaoci.derive import dump, json_schema
 from yaoci.documents import kinds
-from yaoci.spec import (
-    MISSING_KEY,
-    NO_TEMPLATE,
-    ONE_OF,
-    UNKNOWN_KEY,
-    WRONG_TYPE,
-    WRONG_VALUE,
+from yaoci.marks import (
     Between,
     Doc,
     Expression,
@@ -29,12 +24,10 @@ from yaoci.spec import (
     Seconds,
     Template,
     Words,
-    decode,
-    dump,
     hints,
-    json_schema,
     marks_of,
 )
+from yaoci.spec import MISSING_KEY, NO_TEMPLATE, ONE_OF, UNKNOWN_KEY, WRONG_TYPE, WRONG_VALUE, decode
 
 ROOTS = (Assistant, Processor, Settings)
 

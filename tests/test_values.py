@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yaoci.values import MAX_DEPTH, NotJsonError, as_text, at, canonical, clean, compact, equal_key, weighs_over
+from yaoci.values import (
+    MAX_DEPTH,
+    NotJsonError,
+    as_text,
+    at,
+    canonical,
+    clean,
+    compact,
+    equal_key,
+    weighs_over,
+)
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)

@@ -197,8 +197,8 @@ def bind(callback: Any, registry: Registry, home: str, place: str) -> tuple[Link
 def _decoded(given: dict[str, Json]) -> Callback:
     found = decode(Callback, given, {})
     for trouble in found.troubles:
-        said = ": ".join(filter(None, (trouble.label, trouble.help)))
-        raise UsageError(f"this is no callback: {said}")
+        where = f"`{trouble.path[0]}`" if trouble.path and trouble.on == "value" else ""
+        raise UsageError(f"not a callback: {': '.join(filter(None, (where, trouble.label, trouble.help)))}")
     return cast("Callback", found.value)
 
 

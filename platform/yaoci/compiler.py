@@ -10,10 +10,10 @@ from .definitions import Callback, Method, SetStep, Settings
 from .diagnostics import DefinitionError, Diagnostic, Report, report
 from .documents import File, assistant_method
 from .loader import find, find_root
+from .marks import Form, Ref
 from .registry import ASSISTANTS, Registry, full_name
 from .rule import Finding, Kind, Rule
 from .source import Span
-from .spec import Form, Ref
 from .values import Path
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from .spec import Between, Doc, Expression, Flat, Form, Many, Nullable, Ref, Schema, Seconds, Template, Words
+from .marks import Between, Doc, Expression, Flat, Form, Many, Nullable, Ref, Schema, Seconds, Template, Words
 from .values import Json
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"

@@ -111,7 +111,7 @@ _ROLES: Final = ("", "system", "user", "assistant", "tool")
 def _shape(name: str, default: Any) -> str:
     if name in _PARTS:
         return "list"
-    if name in {"props"}:
+    if name == "props":
         return "mapping"
     if name in {"data", "payload"}:
         return "any"

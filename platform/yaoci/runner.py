@@ -16,6 +16,7 @@ from .arguments import bind
 from .callbacks import Next, Stop
 from .contracts import Journal, Key, Loading, Model, Usage
 from .definitions import Assistant, AssistantStep, Limits
+from .derive import dump
 from .endpoints import Choice
 from .engine import Engine, utc_now
 from .errors import Failed, UsageError, YaociError
@@ -23,8 +24,7 @@ from .events import Event
 from .host import Follower, Host, run_process
 from .messages import Message
 from .registry import ASSISTANTS, Link, Process, Registry, Unit, home_of
-from .schemas import Shape, explain
-from .spec import dump
+from .schemas import Shape, explain, properties
 from .tree import Budget, Called, Sink, Tree, keep, tighter
 from .turn import Ended, Turn
 from .values import Json, as_text, canonical
@@ -226,8 +226,8 @@ class Runner:
             return Outcome(run=tree.run, message=called.message, output=called.value, usage=tree.usage)
         if request.input is not None:
             raise UsageError(f"`{target.name}` is a process: it takes arguments, no input")
-        value = await run_process(host, target, request.args or {}, "t")
         links = _links(tree, request.callback, target.home, target.place)
+        value = await run_process(host, target, request.args or {}, "t")
         if not links:
             return Outcome(run=tree.run, output=value, usage=tree.usage)
         message = Message(role="assistant", text=as_text(value), data=value)
@@ -329,6 +329,7 @@ async def call_assistant(
         )
     host.budget.take_call(f"`{unit.id}`", host.place)
     given = _input(unit, input)
+    links = _links(tree, callback, host.home, host.place)
     asked = {**_options(step), **cast("dict[str, Json]", options or {})}
 
     async def body() -> Json:
@@ -346,7 +347,6 @@ async def call_assistant(
 
     found = await keep(tree, body, record)
     called = Called(Message.from_json(found["message"]), found["value"], Usage(**found["usage"]))
-    links = _links(tree, callback, host.home, host.place)
     if not links:
         return called
     event = {"assistant": unit.id, "value": called.value, "usage": called.usage.to_json()}
@@ -458,7 +458,7 @@ class _Turns:
             limits = tighter(unit.definition.limits, settings.definition.limits if settings else None)
             budget = Budget(limits, unit.place(("limits",)), budget)
         host = Host(
-            tree, key, file=unit.file, path=(), home=home_of(unit.id, in_assistant=True), unit=unit.id, args=_arguments(unit, self.args),
+            tree, key, file=unit.file, path=(), home=home_of(unit.id, in_assistant=True), unit=unit.id, args=_arguments(unit, self.args, self.given[-1].text),
             message=self.given[-1], callers=self.callers, visible=self.visible, budget=budget,
         )  # fmt: skip
         await host.note("turn_started", {"assistant": unit.id})
@@ -521,18 +521,25 @@ class _Turns:
         return called
 
 
-def _arguments(unit: Unit[Assistant], args: Json) -> Json:
-    """Return an assistant's arguments, defaults filled in, if they fit its `parameters`. Raises Failed."""
+def _arguments(unit: Unit[Assistant], args: Json, text: str) -> Json:
+    """Return an assistant's arguments, defaults filled in, if they fit its `parameters`. Raises Failed.
+
+    A parameter `input` that nobody gave is what was said.
+    """
     declared = unit.definition.parameters
     try:
         given: Json = canonical(args or {})
         if declared is None:
             return given if isinstance(given, dict) else {}
-        given = bind(given, declared)
+        bound = bind(given, declared)
     except ValueError as error:
         raise Failed.of("bad_args", f"`{unit.id}`: {error}", place=unit.place(("parameters",))) from None
+    if isinstance(given, dict) and "input" in properties(declared):
+        given = {"input": text, **given}
+    if "input" in properties(declared):
+        bound = {"input": text, **bound}
     shape = Shape(declared)
-    filled = shape.fill(given)
+    filled = shape.fill(bound)
     if misfits := shape.misfits(filled):
         raise Failed.of(
             "bad_args", explain(misfits, f"the arguments of `{unit.id}`"), place=unit.place(("parameters",))

@@ -1,18 +1,14 @@
-"""A dataclass as the shape of a mapping: decoding values with findings, and deriving JSON Schema.
+"""Decoding: a value and a dataclass walked together, to a definition or to findings.
 
 A definition is a frozen dataclass whose fields are annotated with what may stand there:
-`Annotated[str, Doc("…"), Ref("process")]`. One such class has several uses: `decode` walks
-value and type together and yields a definition or findings; `json_schema` derives a schema for
-editors. A field `return_` is the key `return`.
-
-Marks in the annotations (`Ref`, `Template`, …) are handed out as nodes while decoding, so that
-rules see each place they asked for without a walk of their own.
+`Annotated[str, Doc("…"), Ref("process")]`. A field `return_` is the key `return`. Marks in the
+annotations are handed out as nodes while decoding, so that rules see each place they asked for
+without a walk of their own.
 """
 
 import functools
 import re
 import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import (
@@ -30,6 +26,22 @@ from typing import (
 )
 
 from .diagnostics import Code, did_you_mean, listed, nearest
+from .marks import (
+    Between,
+    Expression,
+    Flat,
+    Form,
+    Many,
+    Nullable,
+    Ref,
+    Schema,
+    Seconds,
+    Template,
+    Words,
+    hints,
+    mark_of,
+    marks_of,
+)
 from .values import Json, Path
 
 UNKNOWN_KEY: Final = Code("Y101", "unknown-key", "error", "unknown key")
@@ -43,80 +55,6 @@ FREE: Final = "x-"
 """What keys at a root begin with that are the user's own, for anchors."""
 
 T = TypeVar("T")
-
-
-# -- what may stand in an annotation ------------------------------------------------------------------
-
-
-class Doc(NamedTuple):
-    """What a key is for, in one sentence."""
-
-    text: str
-
-
-class Ref(NamedTuple):
-    """The name of something: `callable assistant model function file`."""
-
-    to: str
-
-
-class Template(NamedTuple):
-    """A value whose texts may hold templates, at any depth."""
-
-    text_only: bool = False
-
-
-class Expression(NamedTuple):
-    """A bare expression; a value that is not text stands for itself."""
-
-
-class Schema(NamedTuple):
-    """A JSON Schema of the user's; `parameters` ones have an object at their root."""
-
-    parameters: bool = False
-
-
-class Many(NamedTuple):
-    """One value stands for a list of one."""
-
-
-class Nullable(NamedTuple):
-    """`null` may be written; elsewhere an entry without a value is told."""
-
-
-class Flat(NamedTuple):
-    """The keys of a tagged union stand among the keys of this mapping; `kinds` names an open union."""
-
-    kinds: str = ""
-
-
-class Seconds(NamedTuple):
-    """A duration such as `250ms 10s 2m 24h 7d`, as seconds."""
-
-
-class Between(NamedTuple):
-    """A number between two bounds, both included."""
-
-    low: float
-    high: float
-
-
-class Words(NamedTuple):
-    """Text that fits a pattern; `what` says so in words."""
-
-    pattern: str
-    what: str
-
-
-class Form(NamedTuple):
-    """How a dataclass is written, as its class variable `form`."""
-
-    what: str
-    """What it is called in messages."""
-    tag: str = ""
-    """The key that tells it from the other members of its union."""
-    short: str = ""
-    """The field that a plain text stands for."""
 
 
 class Node(NamedTuple):
@@ -223,46 +161,43 @@ def _decoder(annotation: Any) -> _Decoder:
     return marked
 
 
-def _mark(marks: Sequence[Any], kind: type[T]) -> T | None:
-    return next((mark for mark in marks if isinstance(mark, kind)), None)
-
-
 def _plain(annotation: Any, marks: tuple[Any, ...]) -> _Decoder:
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0], (*marks, *marks_of(annotation)))
-    if _mark(marks, Nullable) is not None:
+    if mark_of(marks, Nullable) is not None:
         rest = _plain(annotation, tuple(mark for mark in marks if not isinstance(mark, Nullable)))
         return lambda state, value, path: None if value is None else rest(state, value, path)
     origin, args = get_origin(annotation), get_args(annotation)
-    if _mark(marks, Seconds) is not None:
+    if mark_of(marks, Seconds) is not None:
         return _seconds
-    if annotation is Any or _mark(marks, Expression) is not None:
+    if annotation is Any or mark_of(marks, Expression) is not None:
         return _json
     if origin is Literal:
         return functools.partial(_literal, args)
     if origin is tuple:
         item = _decoder(args[0])
-        many = _mark(marks, Many) is not None
+        many = mark_of(marks, Many) is not None
         return functools.partial(_list, item, many)
     if origin in (Mapping, dict):
         # the values of a mapping of templates may hold templates too, and are no nodes of their own
-        item = _plain(args[1], marks) if _templates(args[1], marks) else _decoder(args[1])
+        item = _plain(args[1], marks) if holds_templates(args[1], marks) else _decoder(args[1])
         return functools.partial(_mapping, _decoder(args[0]), item)
     if origin in (Union, types.UnionType):
         return _union(tuple(arg for arg in args if arg is not type(None)), marks)
     if is_dataclass(annotation):
         return functools.partial(_member, cast("type", annotation))
     if annotation is str:
-        return functools.partial(_text, _mark(marks, Template) is not None, _mark(marks, Words))
+        return functools.partial(_text, mark_of(marks, Template) is not None, mark_of(marks, Words))
     if annotation in (int, float):
-        return functools.partial(_number, annotation, _mark(marks, Between))
+        return functools.partial(_number, annotation, mark_of(marks, Between))
     if annotation is bool:
         return _bool
     raise TypeError(f"spec cannot decode {annotation!r}: this is a bug in yaoci")
 
 
-def _templates(annotation: Any, marks: tuple[Any, ...]) -> bool:
-    return annotation is str and _mark(marks, Template) is not None
+def holds_templates(annotation: Any, marks: tuple[Any, ...]) -> bool:
+    """Return whether what an annotation with `marks` stands for is a text that may be a template."""
+    return annotation is str and mark_of(marks, Template) is not None
 
 
 def _json(state: _State, value: Json, path: Path) -> Any:  # noqa: ARG001 - the signature of a decoder
@@ -318,13 +253,13 @@ def _bare_number(value: Json) -> str:
     )
 
 
-_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _UNIT: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def seconds(text: str) -> float | None:
     """Return a duration such as `250ms 10s 2m 24h 7d` as seconds, or None if it is not one."""
-    found = _DURATION.fullmatch(text)
+    found = DURATION.fullmatch(text)
     return float(found[1]) * _UNIT[found[2]] if found else None
 
 
@@ -442,17 +377,6 @@ class _Field(NamedTuple):
     required: bool
 
 
-@functools.cache
-def hints(kind: type) -> Mapping[str, Any]:
-    """Return the annotations of a dataclass's fields, marks included."""
-    return typing.get_type_hints(kind, include_extras=True)
-
-
-def marks_of(annotation: Any) -> tuple[Any, ...]:
-    """Return the marks of an annotation."""
-    return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-
-
 def _member(kind: type, state: _State, value: Json, path: Path) -> Any:
     """Decode a dataclass within another; its decoder is made when it is needed, since a class may hold itself."""
     return _record(kind)(state, value, path)
@@ -464,7 +388,7 @@ def _record(kind: type) -> _Decoder:
     flat: tuple[str, Any, Flat] | None = None
     for f in fields(kind):
         annotation = hints(kind)[f.name]
-        if mark := _mark(marks_of(annotation), Flat):
+        if mark := mark_of(marks_of(annotation), Flat):
             flat = (f.name, get_args(annotation)[0], mark)
             continue
         required = f.default is MISSING and f.default_factory is MISSING
@@ -536,151 +460,3 @@ def _others(flat: tuple[str, Any, Flat] | None, state: _State, key: str, form: F
     if flat is not None and key in _members(flat, state):
         return f"{form.what} does one thing; another one wants its own"
     return ""
-
-
-# -- a JSON Schema of the same --------------------------------------------------------------------------
-
-
-def json_schema(kind: type, kinds: Kinds) -> Json:
-    """Return a JSON Schema (2020-12) for what `decode` accepts as a `kind`, with descriptions."""
-    found: dict[str, Json] = {}
-    root = _schema_of(kind, kinds, found)
-    for choice in found[kind.__name__].get("anyOf", [found[kind.__name__]]):
-        choice["patternProperties"] = {f"^{FREE}": {}}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": found}
-
-
-def _schema_of(annotation: Any, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
-    marks = marks_of(annotation)
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    out = _bare_schema(annotation, marks, kinds, found)
-    if doc := _mark(marks, Doc):
-        out = {**out, "description": doc.text}
-    return out
-
-
-def _bare_schema(
-    annotation: Any, marks: tuple[Any, ...], kinds: Kinds, found: dict[str, Json]
-) -> dict[str, Json]:
-    if get_origin(annotation) is Annotated:
-        return _bare_schema(get_args(annotation)[0], (*marks, *marks_of(annotation)), kinds, found)
-    if _mark(marks, Nullable) is not None:
-        rest = tuple(mark for mark in marks if not isinstance(mark, Nullable))
-        return {"anyOf": [_bare_schema(annotation, rest, kinds, found), {"type": "null"}]}
-    origin, args = get_origin(annotation), get_args(annotation)
-    if _mark(marks, Seconds) is not None:
-        return {"type": "string", "pattern": f"^{_DURATION.pattern}$"}
-    if annotation is Any or _mark(marks, Expression) is not None:
-        return {}
-    if origin is Literal:
-        return {"enum": list(args)}
-    if origin is tuple:
-        item = _schema_of(args[0], kinds, found)
-        whole: dict[str, Json] = {"type": "array", "items": item}
-        return (
-            {"anyOf": [whole, {"not": {"type": "array"}, **item}]}
-            if _mark(marks, Many) is not None
-            else whole
-        )
-    if origin in (Mapping, dict):
-        return {
-            "type": "object", "propertyNames": _schema_of(args[0], kinds, found),
-            "additionalProperties": _bare_schema(args[1], marks, kinds, found)
-            if _templates(args[1], marks)
-            else _schema_of(args[1], kinds, found),
-        }  # fmt: skip
-    if origin in (Union, types.UnionType):
-        members = [arg for arg in args if arg is not type(None)]
-        parts = [_bare_schema(member, marks, kinds, found) for member in members]
-        return parts[0] if len(parts) == 1 else {"anyOf": parts}
-    if is_dataclass(annotation):
-        return _record_schema(cast("type", annotation), kinds, found)
-    if annotation is str:
-        pattern = _mark(marks, Words)
-        out: dict[str, Json] = {"type": "string"}
-        if pattern:
-            out["pattern"] = f"^(?:{pattern.pattern})$"
-        return out if _mark(marks, Template) else {**out, "not": {"pattern": r"\{\{"}}
-    if annotation is bool:
-        return {"type": "boolean"}
-    number: dict[str, Json] = {"type": "integer" if annotation is int else "number"}
-    if bounds := _mark(marks, Between):
-        number |= {"minimum": bounds.low, "maximum": bounds.high}
-    return number
-
-
-def _record_schema(kind: type, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
-    name, form = kind.__name__, cast("Form", kind.form)  # type: ignore[attr-defined]
-    if name not in found:
-        found[name] = {}
-        found[name] = _object_schema(kind, form, kinds, found)
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _own(kind: type, kinds: Kinds, found: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
-    properties: dict[str, Json] = {}
-    required: list[str] = []
-    for f in fields(kind):
-        annotation = hints(kind)[f.name]
-        if _mark(marks_of(annotation), Flat):
-            continue
-        key = f.name.rstrip("_")
-        properties[key] = _schema_of(annotation, kinds, found)
-        if f.default is MISSING and f.default_factory is MISSING:
-            required.append(key)
-    return properties, required
-
-
-def _object_schema(kind: type, form: Form, kinds: Kinds, found: dict[str, Json]) -> dict[str, Json]:
-    properties, required = _own(kind, kinds, found)
-    flat = next((f for f in fields(kind) if _mark(marks_of(hints(kind)[f.name]), Flat)), None)
-    choices: list[Json] = []
-    if flat is None:
-        choices.append(_closed(form, properties, required))
-    else:
-        annotation = hints(kind)[flat.name]
-        mark = cast("Flat", _mark(marks_of(annotation), Flat))
-        union = get_args(annotation)[0]
-        members = kinds[mark.kinds].values() if mark.kinds else get_args(union)
-        for member in members:
-            more, needed = _own(member, kinds, found)
-            choices.append(_closed(cast("Any", member).form, {**properties, **more}, [*required, *needed]))
-    if form.short:
-        choices.append(properties[form.short])
-    return choices[0] if len(choices) == 1 else {"anyOf": choices}
-
-
-def _closed(form: Form, properties: dict[str, Json], required: list[str]) -> dict[str, Json]:
-    return {
-        "title": form.what, "type": "object", "properties": properties, "required": required,
-        "additionalProperties": False,
-    }  # fmt: skip
-
-
-def dump(definition: Any) -> Json:
-    """Return a definition as plain values again, without what is at its default."""
-    if is_dataclass(definition) and not isinstance(definition, type):
-        out: dict[str, Json] = {}
-        for f in fields(definition):
-            item = getattr(definition, f.name)
-            default = f.default_factory() if f.default_factory is not MISSING else f.default
-            if item == default:
-                continue
-            if _mark(marks_of(hints(type(definition))[f.name]), Flat):
-                out.update(dump(item))
-            else:
-                out[f.name.rstrip("_")] = dump(item)
-        return out
-    if isinstance(definition, Mapping):
-        return {key: dump(item) for key, item in cast("Mapping[str, Any]", definition).items()}
-    if isinstance(definition, tuple | list):
-        return [dump(item) for item in cast("Sequence[Any]", definition)]
-    return definition
-
-
-__all__ = [
-    "MISSING_KEY", "NO_TEMPLATE", "ONE_OF", "UNKNOWN_KEY", "WRONG_TYPE", "WRONG_VALUE",
-    "Between", "Decoded", "Doc", "Expression", "Flat", "Form", "Kinds", "Many", "Node", "Nullable", "Ref", "Schema", "Seconds",
-    "Template", "Trouble", "Words", "decode", "dump", "hints", "json_schema", "marks_of", "seconds", "words",
-]  # fmt: skip

@@ -11,13 +11,13 @@ from . import callbacks, toolbox
 from .callbacks import Answer, Next, Stop
 from .contracts import Delta, Key, Model, ModelRequest, Usage
 from .definitions import Assistant, Options, text_of
+from .derive import dump
 from .endpoints import Choice
 from .errors import RETRYABLE, Failed, Failure
 from .host import Follower, Host, run_process
 from .messages import FunctionCall, Message
 from .registry import Unit
 from .schemas import Shape, explain
-from .spec import dump
 from .toolbox import Toolbox, Wanted
 from .tree import Tree
 from .values import Json, as_text, canonical, compact
@@ -279,6 +279,8 @@ class Turn:
         self.usage += usage
         self.tree.usage += usage
         data = {"model": found["model"] or name, "finish": found["finish"], "usage": found["usage"]}
+        if found["calls"]:
+            data["calls"] = found["calls"]
         await self.tree.emit("model_ended", at, place, data=data)
         if found["finish"] == "content_filter" and not found["calls"]:
             raise Failed.of("content_filter", "the provider withheld the answer", place=place)

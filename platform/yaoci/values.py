@@ -18,6 +18,7 @@ MAX_BYTES = 10 * 1024 * 1024
 """How large a result may be, as compact UTF-8 JSON."""
 
 _WHOLE = 2**63
+_BITS = 14_000
 
 
 class NotJsonError(ValueError):
@@ -38,7 +39,7 @@ def canonical(value: Any, depth: int = 0) -> Json:
     if value is None or kind is bool:
         return value
     if kind is int:
-        if not -_WHOLE <= value < _WHOLE and value.bit_length() > 14_000:
+        if not -_WHOLE <= value < _WHOLE and value.bit_length() > _BITS:
             raise NotJsonError("an integer with thousands of digits")
         return value
     if kind is float:

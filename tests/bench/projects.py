@@ -5,10 +5,10 @@ from pathlib import Path
 SHARE = 5
 """So many assistants share a processor."""
 
-_WORDS = (
-    "amber birch cedar delta ember fjord grove haven inlet jetty knoll larch maple north ocean pearl quill ridge "
-    "shore thorn upper vapor wharf yield zebra"
-).split()
+_WORDS = [
+    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "larch", "maple",
+    "north", "ocean", "pearl", "quill", "ridge", "shore", "thorn", "upper", "vapor", "wharf", "yield", "zebra",
+]  # fmt: skip
 
 _ASSISTANT = """\
 # The desk for {a} {b}, number {n}: one of many, and like no other.
@@ -150,14 +150,14 @@ methods:
     value: {echo: "{{ args.text }}"}
   answer: {value: done}
 """,
-    "processes/orders.py": '''\
+    "processes/orders.py": """\
 async def find(id):
     return {"id": id, "status": "on its way", "carrier": "DHL"}
 
 
 def find_in_thread(id):
     return {"id": id, "status": "on its way", "carrier": "DHL"}
-''',
+""",
 }
 """A project for turns and chains: file names and their texts."""
 

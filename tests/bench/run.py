@@ -43,7 +43,8 @@ class Bench(NamedTuple):
 
     def rows(self, size: str) -> Iterator[Row]:
         """Run it at a size: `full`, `quick` or `least`."""
-        return getattr(import_module(self.module), self.function)(**getattr(self, size))
+        rows: Iterator[Row] = getattr(import_module(self.module), self.function)(**getattr(self, size))
+        return rows
 
 
 BENCHES: Mapping[str, Bench] = {
@@ -81,10 +82,11 @@ def main(arguments: list[str]) -> int:
 
 def alone(name: str, size: str) -> list[Row]:
     """Run a benchmark in a process of its own."""
-    code = f"import run, json; print(json.dumps(list(run.BENCHES[{name!r}].rows({size!r}))))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True, check=True
+    code = (
+        f"import json, sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import run; "
+        f"print(json.dumps(list(run.BENCHES[{name!r}].rows({size!r}))))"
     )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
     return [Row(*row) for row in json.loads(done.stdout)]
 
 

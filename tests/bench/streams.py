@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,19 @@ class _Gated:
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
-        self.waiting = 0
+        self.full = asyncio.Event()
+        self.missing = 0
+
+    def close_gate(self, runs: int) -> None:
+        """Let nobody through; `full` is set when so many wait."""
+        self.missing = runs
+        self.gate.clear()
+        self.full.clear()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
-        self.waiting += 1
+        self.missing -= 1
+        if not self.missing:
+            self.full.set()
         await self.gate.wait()
         yield Delta("done")
         yield Delta(finish="stop")
@@ -53,9 +63,8 @@ def waiting(runs: int) -> Iterator[Row]:
     """So many runs at once, all in the model's stream."""
     with tempfile.TemporaryDirectory() as scratch:
         registry = load(projects.talk(Path(scratch)))
-        for what, target in (("text", "talker"), ("a tool on offer", "finder")):
-            each = asyncio.run(_waiting(registry, target, runs))
-            yield Row("waiting", f"{runs:,} runs, {what}", each, "KB a run", bar=32.0)
+        each = asyncio.run(_waiting(registry, "finder", runs))
+    yield Row("waiting", f"{runs:,} runs, a tool on offer", each, "KB a run", bar=32.0)
 
 
 async def _waiting(registry: Registry, target: str, runs: int) -> float:
@@ -69,11 +78,9 @@ async def _waiting(registry: Registry, target: str, runs: int) -> float:
 
         async def gated(count: int) -> float:
             """Start runs, let them wait, return the memory, let them go."""
-            model.gate.clear()
-            model.waiting = 0
+            model.close_gate(count)
             tasks = [asyncio.ensure_future(one()) for _ in range(count)]
-            while model.waiting < count:
-                await asyncio.sleep(0)
+            await model.full.wait()
             size = _resident()
             model.gate.set()
             await asyncio.gather(*tasks)
@@ -130,7 +137,7 @@ def wire(rounds: int, events: int) -> Iterator[Row]:
     pieces = body(events)
     whole = b"".join(pieces)
     texts = [piece[6:].decode() for piece in pieces[:-1]]
-    base = _least(rounds, lambda: [json.loads(text) for text in texts]) / events
+    base = _median(rounds, lambda: [json.loads(text) for text in texts]) / events
     yield Row("wire", f"json.loads of {len(whole) // len(pieces)} bytes", base * 1e6, "µs an event")
     with tempfile.TemporaryDirectory() as scratch:
         registry = load(projects.talk(Path(scratch)))
@@ -139,15 +146,15 @@ def wire(rounds: int, events: int) -> Iterator[Row]:
             ("one event a read", pieces),
         ):
             for what, act in (("bytes to deltas", _deltas), ("bytes to the runner's events", _events)):
-                each = _least(rounds, lambda act=act, reads=reads: _ran(act(registry, reads), events)) / events
+                each = _median(rounds, partial(_ran, act, registry, reads, events)) / events
                 yield Row("wire", f"{what}, {how}", each * 1e6, "µs an event", each / base, "json.loads")
     line = b"data: " + b"x" * (4 * 1024 * 1024)
     bits = [line[at : at + 64] for at in range(0, len(line), 64)]
-    took = _least(rounds, lambda: [EventReader.feed(reader, bit) for reader in [EventReader()] for bit in bits])
+    took = _median(rounds, lambda: [reader.feed(bit) for reader in [EventReader()] for bit in bits])
     yield Row("wire", "one line of 4 MB, 64 bytes a read", took, "s CPU", bar=0.2)
 
 
-def _least(rounds: int, act: Callable[[], object]) -> float:
+def _median(rounds: int, act: Callable[[], object]) -> float:
     """Return the median of the seconds of CPU that `act` takes."""
     found: list[float] = []
     for _ in range(rounds):
@@ -157,8 +164,13 @@ def _least(rounds: int, act: Callable[[], object]) -> float:
     return statistics.median(found)
 
 
-def _ran(work: Coroutine[Any, Any, int], events: int) -> None:
-    if asyncio.run(work) != events - 1:  # the last one has no text
+def _ran(
+    act: Callable[[Registry, Sequence[bytes]], Coroutine[Any, Any, int]],
+    registry: Registry,
+    reads: Sequence[bytes],
+    events: int,
+) -> None:
+    if asyncio.run(act(registry, reads)) != events - 1:  # the last one has no text
         raise RuntimeError("the answer came otherwise")
 
 

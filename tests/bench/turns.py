@@ -43,7 +43,10 @@ class Ready:
         """Do nothing."""
 
 
-JOURNALS: Mapping[str, Callable[[], Journal | None]] = {"no journal": lambda: None, "memory journal": MemoryJournal}
+JOURNALS: Mapping[str, Callable[[], Journal | None]] = {
+    "no journal": lambda: None,
+    "memory journal": MemoryJournal,
+}
 
 
 def turns(batches: int, size: int) -> Iterator[Row]:
@@ -85,9 +88,5 @@ async def _call(runner: Runner, target: str) -> str:
 
 
 async def _read(runner: Runner, target: str) -> str:
-    pieces: list[str] = []
     async with runner.stream(target, "Where is order A42?") as events:
-        async for event in events:
-            if event.message is not None and event.message.delta:
-                pieces.append(event.message.text)
-    return "".join(pieces)
+        return "".join([e.message.text async for e in events if e.message is not None and e.message.delta])

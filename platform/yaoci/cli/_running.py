@@ -10,10 +10,11 @@ from typing import Any, Final, cast
 
 import click
 
+from ..endpoints import problem
 from ..errors import UsageError
 from ..events import Event
 from ..messages import Message
-from ..registry import Process
+from ..registry import Process, Registry
 from ..runner import Outcome, Runner
 from ..schemas import properties
 from ..values import Json, as_text, compact
@@ -73,6 +74,14 @@ def given_input(text: str | None, given: Global) -> str:
     if len(read) > MAX_INPUT:
         raise UsageError(f"stdin has more than {MAX_INPUT} characters")
     return read.strip()
+
+
+def runner(registry: Registry, model: str) -> Runner:
+    """Return a runner, with `model` for every assistant if it names one. Raises UsageError where it is not known."""
+    settings = registry.settings.definition if registry.settings else None
+    if model and (wrong := problem(model, settings)):
+        raise UsageError(": ".join(filter(None, wrong)))
+    return Runner(registry, model=model)
 
 
 def run(runner: Runner, given: Global, output: str, target: str, **request: Any) -> int:
@@ -189,10 +198,10 @@ class _Text(_Silent):
             case "callback_ended" if self.given.verbose:
                 state = "" if data["ok"] else f" failed: {data['error']['message']}"
                 self._remark(f"· {data['hook']}: {data['callback']}{state}  ({event.place})")
-            case "note" if self.given.verbose or "failed" in str(data.get("text")):
-                self._remark(
-                    f"· {data.get('text')}: {data.get('error', {}).get('message', '')}".removesuffix(": ")
-                )
+            case "note" if "error" in data:
+                self._remark(f"✗ {data['text']}: {data['error']['message']}", always=True)
+            case "note":
+                self._remark(f"· {data['text']}")
             case "message" if event.message is not None:
                 self._message(event.message)
             case _:
@@ -252,9 +261,9 @@ class _Text(_Silent):
             sys.stderr.flush()
             self.status = False
 
-    def _remark(self, text: str) -> None:
+    def _remark(self, text: str, *, always: bool = False) -> None:
         self._clear()
         if self.open and self.live:
             self._end_line()
-        if self.moves or self.given.verbose:
+        if always or self.moves or self.given.verbose:
             self.given.remark(text)

@@ -28,7 +28,6 @@ def command(
     from ..compiler import load
     from ..errors import UsageError
     from ..registry import ASSISTANTS
-    from ..runner import Runner
     from . import _running
 
     registry = load(given.start)
@@ -40,4 +39,4 @@ def command(
         )
     found = registry.process(process)
     args = _running.arguments(found, pairs, whole)
-    return _running.run(Runner(registry, model=model), given, output, process, args=args)
+    return _running.run(_running.runner(registry, model), given, output, process, args=args)

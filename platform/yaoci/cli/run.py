@@ -37,7 +37,6 @@ def command(
     from ..compiler import load
     from ..errors import UsageError
     from ..registry import ASSISTANTS
-    from ..runner import Runner
     from . import _running
 
     registry = load(given.start)
@@ -53,4 +52,4 @@ def command(
         "input": _running.given_input(text, given),
         "callback": callback,
     }
-    return _running.run(Runner(registry, model=model), given, output, unit.id, **request)
+    return _running.run(_running.runner(registry, model), given, output, unit.id, **request)

@@ -12,10 +12,10 @@ import click
 from .. import pysource
 from ..compiler import load
 from ..definitions import Assistant, Processor, Settings, text_of
+from ..derive import dump
 from ..diagnostics import did_you_mean, listed
 from ..errors import UsageError
 from ..registry import Link, Process, Registry, Tool, Unit
-from ..spec import dump
 from ..values import Json, Path
 from ._outline import outline
 from ._terminal import Command, Global, width_of

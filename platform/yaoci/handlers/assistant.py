@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final
 
 from ..contracts import Effect, Handler, Host
 from ..definitions import AssistantStep
-from ..spec import Doc, Form
+from ..marks import Doc, Form
 from ..values import Json
 
 

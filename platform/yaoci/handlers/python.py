@@ -17,8 +17,8 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 from ..contracts import Effect, Handler, Host
 from ..errors import Failed, UsageError
+from ..marks import Doc, Form, Ref
 from ..messages import Message
-from ..spec import Doc, Form, Ref
 from ..values import Json
 
 MAX_LEFT: Final = 32

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 from ..contracts import Effect, Handler, Host
 from ..definitions import AssistantStep, FailStep, ProcessStep, ReturnStep, SendStep, SetStep, Step
 from ..errors import Failed
-from ..spec import Doc, Form
+from ..marks import Doc, Form
 from ..values import Json, as_text
 
 _STRENGTH: Final = ("read", "idempotent", "write")

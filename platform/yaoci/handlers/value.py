@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 from ..contracts import Effect, Handler, Host
-from ..spec import Doc, Form, Template
+from ..marks import Doc, Form, Template
 from ..values import Json
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..diagnostics import Code
+from ..marks import Schema
 from ..rule import Finding, Rule, View
 from ..schemas import flaws
-from ..spec import Node, Schema
+from ..spec import Node
 
 _ELSEWHERE: Final = frozenset({"array-without-items", "property-key", "regex-dialect"})
 """What is a schema all right, but not to every provider: the rule `schema-not-portable` tells these."""

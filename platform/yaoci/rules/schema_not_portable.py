@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..diagnostics import Code
+from ..marks import Schema
 from ..rule import Finding, Rule, View
 from ..schemas import ERRORS, flaws
-from ..spec import Node, Schema
+from ..spec import Node
 
 _SLUGS: Final = frozenset({"array-without-items", "property-key", "regex-dialect"})
 

@@ -5,8 +5,9 @@ from typing import Final
 
 from ..definitions import FilePrompt
 from ..diagnostics import Code
+from ..marks import Expression, Template
 from ..rule import Finding, Rule, View
-from ..spec import Expression, Node, Template
+from ..spec import Node
 from ..templating import TemplateProblem
 from ..written import texts
 

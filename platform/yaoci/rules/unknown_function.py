@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..diagnostics import Code, did_you_mean
+from ..marks import Ref
 from ..rule import Finding, Rule, View
-from ..spec import Node, Ref
+from ..spec import Node
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:

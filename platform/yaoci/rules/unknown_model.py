@@ -5,8 +5,9 @@ from typing import Final
 
 from ..diagnostics import Code
 from ..endpoints import endpoint_problem, problem
+from ..marks import Ref
 from ..rule import Finding, Rule, View
-from ..spec import Node, Ref
+from ..spec import Node
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:

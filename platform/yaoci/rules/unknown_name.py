@@ -6,9 +6,10 @@ from typing import Final, TypeAlias, cast
 from ..arguments import known_names
 from ..definitions import FilePrompt
 from ..diagnostics import Code, did_you_mean, listed
+from ..marks import Expression, Template
 from ..messages import MESSAGE_FIELDS
 from ..rule import Finding, Rule, View
-from ..spec import Expression, Node, Template
+from ..spec import Node
 from ..templating import TemplateProblem
 from ..values import Json, Path, at
 from ..written import Written, texts

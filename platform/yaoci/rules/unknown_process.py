@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..diagnostics import Code, did_you_mean, nearest
+from ..marks import Ref
 from ..registry import ASSISTANTS
 from ..rule import Finding, Rule, View
-from ..spec import Node, Ref
+from ..spec import Node
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:

@@ -5,8 +5,9 @@ from typing import Final
 
 from ..diagnostics import Code, did_you_mean
 from ..endpoints import wires
+from ..marks import Ref
 from ..rule import Finding, Rule, View
-from ..spec import Node, Ref
+from ..spec import Node
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:  # noqa: ARG001 - the signature of a rule
