@@ -1,8 +1,9 @@
-"""A small project, written to a folder and compiled."""
+"""Small projects, written to a folder and compiled."""
 
 from textwrap import dedent
 
 from yaoci.compiler import compile_project
+from yaoci.handlers.python import _loaded
 
 
 def project(folder, files):
@@ -14,3 +15,8 @@ def project(folder, files):
     registry, report = compile_project(folder)
     assert registry is not None, str(report)
     return registry
+
+
+def loaded(path):
+    """Return the module that the project's Python file at `path` was imported as, or None."""
+    return next((module for (file, *_), module in _loaded.items() if file == str(path)), None)

@@ -11,7 +11,7 @@ from yaoci.errors import UsageError
 from yaoci.models.scripted import Scripted
 from yaoci.thens import MAY
 
-from .project import project
+from .project import loaded, project
 
 PLAIN = {"assistants/a.yaml": "model: local\n"}
 
@@ -181,11 +181,7 @@ def test_a_builtin_is_a_callback_too(registry):
 def test_a_process_in_python_is_filled_by_name(registry):
     outcome = asyncio.run(called(registry, "p.show", run="run7"))
     assert outcome.message.text == "hi"
-    shown = registry.process("p.show").python
-    from yaoci.handlers.python import _loaded
-
-    (module,) = [module for (file, *_), module in _loaded.items() if file == str(shown)]
-    assert module.SEEN == [("Message", ["assistant", "usage", "value"], "run7")]
+    assert loaded(registry.process("p.show").python).SEEN == [("Message", ["assistant", "usage", "value"], "run7")]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ import asyncio
 
 import pytest
 
-from yaoci import Failed, Runner
+from yaoci import Failed, Message, Runner, UsageError
+from yaoci.contracts import Delta
+from yaoci.messages import merge
 from yaoci.models.scripted import Scripted
+from yaoci.runner import BEHIND
 from yaoci.stores.memory import MemoryJournal
 
-from .project import project
+from .project import loaded, project
 
 TALKER = "model: local\n"
 
@@ -355,3 +358,359 @@ def test_a_run_killed_at_any_entry_goes_on_and_does_nothing_twice(tmp_path):
                     assert set(done) == set(did)
 
     asyncio.run(main())
+
+
+# -- the door ------------------------------------------------------------------------------------------
+
+
+def test_an_assistant_gives_its_message_text_and_usage(tmp_path):
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    outcome = call(registry, ["hello"], "a", "hi", run="r1")
+    assert (outcome.state, outcome.run, outcome.output, outcome.message.text) == ("done", "r1", "hello", "hello")
+    assert outcome.usage.output > 0
+    assert call(registry, ["hello"], "assistants.a", Message(text="hi")).output == "hello"
+    first, second = (call(registry, ["hello"], "a", ["one", {"text": "two"}]).run for _ in range(2))
+    assert first != second
+
+
+def test_a_process_gives_its_result_with_arguments_by_name_or_in_order(tmp_path):
+    registry = project(tmp_path, ADD)
+    for args in ({"a": 1, "b": 2}, [1, 2], (1, 2), {"b": 2, "a": 1}):
+        assert call(registry, [], "p.add", args=args).output == [1, 2]
+    assert call(registry, [], "p.add", args=[1]).output == [1, 7]
+
+
+ADD = {
+    "processes/p.yaml": """
+        methods:
+          add:
+            parameters:
+              type: object
+              properties: {a: {type: integer}, b: {type: integer, default: 7}}
+              required: [a]
+            value: ["{{ args.a }}", "{{ args.b }}"]
+        """,
+    "assistants/a.yaml": """
+        model: local
+        parameters: {type: object, properties: {tone: {enum: [kind, short]}, n: {type: integer, default: 3}}}
+        prompts: [{content: "{{ args }}"}]
+        """,
+}
+
+
+@pytest.mark.parametrize("args", [{}, [], None, [1, 2, 3], {"a": "1"}, {"a": object()}, {"a": float("nan")}, {1: 2}])
+def test_arguments_that_do_not_fit_are_told(tmp_path, args):
+    assert failure(project(tmp_path, ADD), [], "p.add", args=args).kind == "bad_args"
+
+
+def test_an_assistant_takes_arguments_by_name_or_in_order(tmp_path):
+    registry = project(tmp_path, ADD)
+    for args in ({"tone": "kind"}, ["kind"]):
+        running = runner(registry, ["hi"])
+        asyncio.run(running.call("a", "hi", args=args))
+        assert running._given["local"].requests[0].messages[0].text == '{"tone":"kind","n":3}'
+    assert failure(registry, [], "a", "hi", args={"tone": "rude"}).kind == "bad_args"
+    assert failure(registry, [], "a", "hi", args=["kind", 1, 2]).kind == "bad_args"
+    assert failure(registry, [], "a", "hi", args={"tone": object()}).kind == "bad_args"
+
+
+@pytest.mark.parametrize("input", [None, "", "  \n", [], [""], {"text": " "}, {}])
+def test_an_empty_input_is_refused(tmp_path, input):
+    failed = failure(project(tmp_path, {"assistants/a.yaml": TALKER}), ["never"], "a", input)
+    assert failed.kind == "bad_args"
+    assert "there is nothing to answer" in failed.text
+
+
+def test_an_attachment_is_something_to_answer(tmp_path):
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    assert call(registry, ["seen"], "a", {"attachments": [{"url": "x.png"}]}).output == "seen"
+
+
+def test_what_is_no_message_is_told(tmp_path):
+    failed = failure(project(tmp_path, {"assistants/a.yaml": TALKER}), [], "a", {"txt": "x"})
+    assert "no field `txt`" in failed.text
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [("b", "no assistant is called `b`"), ("p.ad", "did you mean `p.add`?"), ("", "no assistant"), ("a:x", "no process")],
+)
+def test_a_target_that_is_not_there_is_a_wrong_use(tmp_path, target, says):
+    with pytest.raises(UsageError) as caught:
+        call(project(tmp_path, ADD), [], target, "hi")
+    assert says in str(caught.value)
+
+
+def test_a_process_takes_no_input(tmp_path):
+    with pytest.raises(UsageError, match="takes arguments, no input"):
+        call(project(tmp_path, ADD), [], "p.add", "hi")
+
+
+def test_the_sync_door_opens_where_no_loop_runs(tmp_path):
+    registry = project(tmp_path, ADD)
+    assert runner(registry).call_sync("p.add", args=[1]).output == [1, 7]
+
+    async def main():
+        with pytest.raises(UsageError, match=r"await runner\.call"):
+            runner(registry).call_sync("p.add", args=[1])
+
+    asyncio.run(main())
+
+
+def test_models_that_were_given_stay_open(tmp_path):
+    class Closing(Scripted):
+        async def close(self):
+            closed.append(self)
+
+    closed = []
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+
+    async def main():
+        async with Runner(registry, models={"local": Closing(["1", "2"])}) as running:
+            await running.call("a", "x")
+            await running.call("a", "x")
+
+    asyncio.run(main())
+    assert closed == []
+
+
+def test_another_model_can_be_used_for_every_assistant(tmp_path):
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    running = Runner(registry, models={"other": Scripted(["of other"])}, model="other")
+    assert asyncio.run(running.call("a", "hi")).output == "of other"
+
+
+def test_a_model_may_speak_in_lone_surrogates_and_the_run_goes_on(tmp_path):
+    class Odd(Scripted):
+        async def stream(self, request):
+            yield Delta("a\ud83d")
+            yield Delta(finish="stop")
+
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    for journal in (None, MemoryJournal()):
+        outcome = asyncio.run(Runner(registry, models={"local": Odd()}, journal=journal).call("a", "hi"))
+        assert outcome.output == "a�"
+
+
+# -- streams ---------------------------------------------------------------------------------------------
+
+TOOL = "tools: [p.add]\n"
+
+
+def shown(events):
+    """Return the messages as a reader puts them together, by id, and what each was at each step."""
+    whole, history = {}, {}
+    for event in events:
+        if event.kind == "message":
+            id = event.message.id
+            assert not (id in whole and whole[id].done), "a settled message was changed"
+            whole[id] = merge(whole.get(id), event.message)
+            history.setdefault(id, []).append(whole[id].text)
+    return whole, history
+
+
+@pytest.mark.parametrize("pieces", [["Hello"], ["He", "llo"], ["客", "服", " ", "🌍"], ["a"] * 30, ["", "x", ""]])
+def test_deltas_merge_to_the_settled_text(tmp_path, pieces):
+    registry = project(tmp_path, {**ADD, "assistants/a.yaml": TALKER + TOOL})
+    script = [[{"delta": ["Let me", " see."]}, {"call": {"p_add": {"a": 1}}}], [{"delta": pieces}]]
+    whole, history = shown(stream(registry, script, "a", "hi", run="r"))
+    assert [(id, message.text, message.done) for id, message in whole.items()] == [
+        ("r/t/r0", "Let me see.", True),
+        ("r/t/r1", "".join(pieces), True),
+    ]
+    assert history["r/t/r1"][-2] == history["r/t/r1"][-1]
+    assert len(history["r/t/r1"]) == len([piece for piece in pieces if piece]) + 1
+
+
+@pytest.mark.parametrize(
+    ("more", "live"),
+    [
+        ("", True),
+        ("stream: held", False),
+        ("returns: {type: string}", False),
+        ("returns: {type: string}\nstream: live", True),
+        ("hooks: {done: d}\nmethods: {d: {value: {then: replace, message: x}}}", False),
+        ("hooks: {done: d}\nmethods: {d: {value: {then: replace, message: x}}}\nstream: live", True),
+        ("hooks: {done: d}\nmethods: {d: {value: {nothing: said}}}", True),
+        ("hooks: {done: q.log}", False),
+        ("hooks: {done: q.quiet}", True),
+    ],
+)
+def test_text_is_held_where_it_may_still_change(tmp_path, more, live):
+    files = {
+        "assistants/a.yaml": TALKER + more,
+        "processes/q.py": "from yaoci import process\n@process\ndef log(message):\n    'Logs.'\n"
+        "@process\ndef quiet(message) -> None:\n    'Logs.'\n",
+    }
+    events = stream(project(tmp_path, files), [[{"delta": ['"He', 'llo"']}]], "a", "hi")
+    messages = [event.message for event in events if event.kind == "message"]
+    assert [message.delta for message in messages] == ([True, True, False] if live else [False])
+    whole, _ = shown(events)
+    assert all(message.done for message in whole.values())
+
+
+def test_a_shown_text_that_does_not_count_is_started_over(tmp_path):
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER + "returns: {type: integer}\nstream: live\n"})
+    whole, history = shown(stream(registry, ["no", "5"], "a", "hi", run="r"))
+    assert history["r/t/r0"][-1] == ""
+    assert whole["r/t/r1"].data == 5
+
+
+def test_the_reader_sees_a_delta_before_the_model_is_asked_for_the_next(tmp_path):
+    class Watching(Scripted):
+        async def stream(self, request):
+            for number in range(5):
+                yield Delta(f"{number}")
+                assert seen[-1] == f"{number}", "the model was asked before the reader saw the last piece"
+            yield Delta(finish="stop")
+
+    async def main():
+        running = Runner(registry, models={"local": Watching()})
+        async with running.stream("a", "hi") as events:
+            async for event in events:
+                if event.kind == "message":
+                    seen.append(event.message.text)
+
+    seen = []
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    asyncio.run(main())
+    assert seen == ["0", "1", "2", "3", "4", "01234"]
+
+
+def test_a_run_waits_for_a_slow_reader_and_nothing_is_lost(tmp_path):
+    class Fast(Scripted):
+        async def stream(self, request):
+            for _ in range(3 * BEHIND):
+                said.append("x")
+                yield Delta("x")
+            yield Delta(finish="stop")
+
+    async def main():
+        async with Runner(registry, models={"local": Fast()}).stream("a", "hi") as events:
+            while len(said) < BEHIND - 9:
+                await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert len(said) <= BEHIND
+            return [event async for event in events]
+
+    said = []
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    events = asyncio.run(main())
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    whole, _ = shown(events)
+    assert [message.text for message in whole.values()] == ["x" * 3 * BEHIND]
+
+
+WAITS = {
+    "assistants/a.yaml": """
+        model: local
+        tools: [w.wait]
+        hooks: {fail: w.never, done: w.never}
+        """,
+    "processes/w.py": """
+        import asyncio
+        from yaoci import process
+
+        LOG = []
+
+        @process(effect="read")
+        async def wait():
+            "Waits."
+            try:
+                LOG.append("begun")
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                await asyncio.sleep(0)
+                LOG.append("cancelled")
+                raise
+
+        @process
+        def never():
+            "Notes that it ran."
+            LOG.append("hook")
+        """,
+}
+
+
+def log_of(folder):
+    """Return what the Python of the project noted, as far as it was imported."""
+    module = loaded(folder / "processes/w.py")
+    return module.LOG if module else []
+
+
+@pytest.mark.parametrize("make", [lambda: None, MemoryJournal])
+@pytest.mark.parametrize(("target", "input"), [("a", "hi"), ("w.wait", None)])
+def test_leaving_the_block_cancels_the_run_and_waits_and_no_hook_runs(tmp_path, target, input, make):
+    async def main():
+        running = runner(registry, [[{"call": {"w_wait": {}}}]], journal=make())
+        async with running.stream(target, input):
+            while not log_of(tmp_path):
+                await asyncio.sleep(0)
+        return log_of(tmp_path)
+
+    registry = project(tmp_path, WAITS)
+    assert asyncio.run(main()) == ["begun", "cancelled"]
+
+
+def test_cancelling_a_call_cancels_what_it_started(tmp_path):
+    async def main():
+        task = asyncio.ensure_future(runner(registry).call("w.wait"))
+        while not log_of(tmp_path):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return log_of(tmp_path)
+
+    registry = project(tmp_path, WAITS)
+    assert asyncio.run(main()) == ["begun", "cancelled"]
+
+
+def test_a_failure_ends_the_stream_after_the_last_event(tmp_path):
+    async def main():
+        running, kinds = runner(registry, [[{"fail": {"kind": "auth", "message": "no key"}}]]), []
+        async with running.stream("a", "hi") as events:
+            with pytest.raises(UsageError, match="has not ended"):
+                events.outcome  # noqa: B018 - asking is what is tested
+            with pytest.raises(Failed, match="no key"):
+                async for event in events:
+                    kinds.append(event.kind)
+            for _ in range(2):
+                with pytest.raises(Failed, match="no key"):
+                    events.outcome  # noqa: B018 - as above
+        return kinds
+
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    assert asyncio.run(main())[-1] == "run_ended"
+
+
+def test_what_the_reader_raises_leaves_the_block_as_it_is(tmp_path):
+    async def main():
+        async with runner(registry, ["hi"]).stream("a", "hi") as events:
+            async for _ in events:
+                raise KeyError("mine")
+
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    with pytest.raises(KeyError, match="mine"):
+        asyncio.run(main())
+
+
+def test_a_wrong_use_ends_the_stream_too(tmp_path):
+    async def main():
+        async with runner(registry).stream("b", "hi") as events:
+            async for _ in events:
+                pass
+
+    registry = project(tmp_path, {"assistants/a.yaml": TALKER})
+    with pytest.raises(UsageError, match="no assistant is called `b`"):
+        asyncio.run(main())
+
+
+def test_events_say_where_they_come_from(tmp_path):
+    registry = project(tmp_path, {**ADD, "assistants/a.yaml": TALKER + TOOL + "hooks: {done: {name: p.add, args: [1]}}\n"})
+    events = stream(registry, [[{"call": {"p_add": {"a": 1}}}], "hi"], "a", "hi", callback={"name": "p.add", "args": [1]})
+    places = {event.kind: event.place for event in events}
+    assert places["tool_started"] == "assistants/a.yaml:2"
+    assert places["model_started"] == "assistants/a.yaml:1"
+    assert all(event.place for event in events)

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from yaoci.expressions import parse, program
@@ -10,6 +10,8 @@ from yaoci.templating import (
     RenderError,
     TemplateProblem,
     Use,
+    _compared,
+    _defaulted,
     _quick,
     _quick_expression,
     evaluate,
@@ -272,24 +274,57 @@ def outcome(call):
         return error.text, error.line
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(templates(SPACE))
 def test_the_quick_path_and_the_parser_find_the_same_names(text):
     assume(has_template(text) and _quick(text) is not None)
     assert uses(text) == parse(text, bare=False).uses
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(templates(INLINE), PLAIN)
 def test_the_quick_path_and_the_parser_render_the_same(text, names):
     assume(has_template(text) and _quick(text) is not None)
     assert outcome(lambda: render(text, names)) == outcome(lambda: program(text, bare=False).run(names))
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(PATHS, INLINE, PLAIN)
 def test_the_quick_path_and_the_parser_agree_on_expressions(path, space, names):
     text = space + path + space
     assume(_quick_expression(text) is not None)
     assert expression_uses(text) == parse(text, bare=True).uses
     assert outcome(lambda: evaluate(text, names)) == outcome(lambda: program(text, bare=True).run(names))
+
+
+OPERANDS = st.one_of(
+    PATHS,
+    st.sampled_from(
+        ["a", "args.x", "'it'", '"q"', "12", "true", "null", "not", "in.b", "a.and", "range", "a.__class__", "a.items",
+         "self.x", "loop"]
+    ),
+)  # fmt: skip
+OPERATORS = st.sampled_from([" == ", "!=", " < ", "<=", ">=", " > ", " in ", " not in ", " is ", " is not "])
+
+
+@given(st.sampled_from(["", "not "]), OPERANDS, OPERATORS, OPERANDS | st.just("defined"))
+def test_names_of_comparisons_are_those_the_parser_finds(before, left, operator, right):
+    text = f"{before}{left}{operator}{right}"
+    quick = _compared(text)
+    assert quick is None or tuple(quick) == tuple(parse(text, bare=True).uses)
+
+
+@given(OPERANDS)
+def test_the_name_of_a_path_with_a_default_is_what_the_parser_finds(path):
+    text = f"{{{{ {path} | default('x y') }}}}"
+    quick = _defaulted(text)
+    assert quick is None or tuple(quick) == tuple(parse(text, bare=False).uses)
+
+
+def test_simple_conditions_are_judged_without_the_parser():
+    for text in ("event.args.id in args.closed", "shared.status == 'on its way'", "steps.order.expected is defined"):
+        assert _compared(text) is not None
+    assert _defaulted("{{ steps.answer | default('A person will write to you.') }}") is not None
 
 
 @given(st.text(alphabet="ab {}|#%.\n-京'\"()[]=!&~+*/\\,:0", max_size=30))

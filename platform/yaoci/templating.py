@@ -32,7 +32,8 @@ def uses(text: str) -> Sequence[Use]:
         return ()
     quick = _quick(text)
     if quick is None:
-        return parse(text, bare=False).uses
+        known = _defaulted(text)
+        return parse(text, bare=False).uses if known is None else known
     return tuple(Use(slot.path, slot.line, guarded=False) for slot in quick.slots)
 
 
@@ -40,7 +41,8 @@ def expression_uses(text: str) -> Sequence[Use]:
     """List the names that a bare expression uses, in the order of the text. Raises TemplateProblem."""
     slot = _quick_expression(text)
     if slot is None:
-        return parse(text, bare=True).uses
+        known = _compared(text)
+        return parse(text, bare=True).uses if known is None else known
     return () if slot.path in _LITERALS else (Use(slot.path, slot.line, guarded=False),)
 
 
@@ -163,6 +165,43 @@ def _quick_expression(text: str) -> _Slot | None:
         return None
     path = (match[1],) if (match[1],) in _LITERALS else _steps(match[1])
     return None if path is None else _Slot(path, "", 1 + text.count("\n", 0, match.start(1)))
+
+
+# -- names alone: what is only judged needs no parser either, where it is simple --------------------------
+
+_VALUE = rf"""{_WORD}(?:\.{_WORD})*|'[^'\\\n\r]*'|"[^"\\\n\r]*"|[0-9]+"""
+_COMPARED = re.compile(
+    rf"(?:not +)?({_VALUE})(?: *(?:==|!=|<=|>=|<|>) *({_VALUE})| +(?:not +)?in +({_VALUE})| +is +(?:not +)?(defined))?"
+)
+"""A value, or two that are compared, or one that is asked for."""
+
+_DEFAULTED = re.compile(
+    rf"\{{\{{ *({_WORD}(?:\.{_WORD})*) *\| *default\( *'[^'\\\n\r{{}}]*' *\) *\}}\}}"
+)
+_OPERATORS: Final = frozenset("and or in is if else not".split())  # noqa: SIM905
+
+
+def _compared(text: str) -> Sequence[Use] | None:
+    """Return the names of an expression that compares or asks for two values at most; None for any other."""
+    match = _COMPARED.fullmatch(text.strip(" "))
+    if match is None:
+        return None
+    found: list[Use] = []
+    for value in filter(None, match.group(1, 2, 3)):
+        if value[0] in "'\"" or value.isdecimal() or (value,) in _LITERALS:
+            continue
+        steps = _steps(value)
+        if steps is None or not _OPERATORS.isdisjoint(steps):
+            return None
+        found.append(Use(steps, 1, guarded=bool(match[4])))
+    return tuple(found)
+
+
+def _defaulted(text: str) -> Sequence[Use] | None:
+    """Return the name of a text that is one path with a default; None for any other."""
+    match = _DEFAULTED.fullmatch(text)
+    steps = _steps(match[1]) if match else None
+    return None if steps is None or not _OPERATORS.isdisjoint(steps) else (Use(steps, 1, guarded=True),)
 
 
 def _fetch(slot: _Slot, names: Mapping[str, Json]) -> Json:

@@ -4,8 +4,8 @@ import asyncio
 import json
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from . import callbacks, toolbox
 from .callbacks import Answer, Next, Stop
@@ -15,9 +15,11 @@ from .derive import dump
 from .endpoints import Choice
 from .errors import RETRYABLE, Failed, Failure
 from .host import Follower, Host, run_process
+from .marks import Form
 from .messages import FunctionCall, Message
 from .registry import Unit
 from .schemas import Shape, explain
+from .spec import decode
 from .toolbox import Toolbox, Wanted
 from .tree import Tree
 from .values import Json, as_text, canonical, compact
@@ -34,6 +36,15 @@ class Ended(NamedTuple):
 
     messages: tuple[Message, ...]
     value: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What a `create` chain may change of how the model is asked."""
+
+    form: ClassVar[Form] = Form("how the model is asked")
+    options: Options
+    model: tuple[str, ...]
 
 
 class _Said(NamedTuple):
@@ -130,23 +141,36 @@ class Turn:
             "args": self.host.args,
         }  # fmt: skip
         chain = await self._chain("create", f"{self.host.key}/create", self.given[-1], event)
-        now = cast("dict[str, Json]", chain.event)
-        self.given = callbacks.messages_of(now["input"]) or self.given
-        self.given = tuple(m if m.role else replace(m, role="user") for m in self.given)
-        self.options = cast("Mapping[str, Json]", now["options"])
-        self.models = tuple([now["model"]] if isinstance(now["model"], str) else now["model"])
-        if now["args"] != self.host.args:
-            self.host.args = now["args"]
-            self.host.forget()
+        self._change(cast("dict[str, Json]", chain.event))
         match chain.said:
             case Answer(value=messages):
-                return _Answered(messages, _text(messages), final=False)
+                return _Answered(messages, self._worth(messages), final=False)
             case Stop(messages=messages):
                 return _stopped(messages)
             case Next():
                 return chain.said
             case _:
                 return None
+
+    def _change(self, now: Mapping[str, Json]) -> None:
+        """Go on with what the `create` chain left of its event. Raises Failed where that cannot be."""
+        given = callbacks.messages_of(now["input"]) or self.given
+        self.given = tuple(m if m.role else replace(m, role="user") for m in given)
+        models = [now["model"]] if isinstance(now["model"], str) else now["model"]
+        about = {"options": now["options"], "model": models}
+        if troubles := decode(_Asked, about, {}).troubles:
+            where = ".".join(str(step) for step in troubles[0].path)
+            text = f"`create` left a wrong `{where}`: {troubles[0].label}"
+            raise Failed.of("bad_result", text, place=self.unit.place(("hooks", "create")))
+        self.models, self.options = tuple(models), now["options"]
+        if now["args"] != self.host.args:
+            self.host.args = now["args"]
+            self.host.forget()
+
+    def _worth(self, messages: Sequence[Message]) -> Json:
+        """Return the value of an answer that a hook gives: its text; with `returns`, the `data` it has."""
+        data = messages[-1].data if messages and self.returns is not None else None
+        return _text(messages) if data is None else data
 
     def _prompts(self) -> list[Message]:
         out: list[Message] = []
@@ -537,7 +561,7 @@ class Turn:
         await self.host.note(
             "note", {"text": "the turn failed, and `fail` answered", "error": failure.to_json()}
         )
-        answered = _Answered(messages, _text(messages), final=False)
+        answered = _Answered(messages, self._worth(messages), final=False)
         return await self._done(answered) if through_done else Ended(messages, answered.value)
 
     async def _chain(self, hook: str, key: str, message: Message, event: Json) -> callbacks.Chain:

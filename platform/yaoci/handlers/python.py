@@ -1,6 +1,5 @@
 """`python: fn`: a function of the Python file beside the YAML, sync or async."""
 
-import asyncio
 import concurrent.futures
 import functools
 import importlib.util
@@ -13,13 +12,16 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 from ..contracts import Effect, Handler, Host
 from ..errors import Failed, UsageError
 from ..marks import Doc, Form, Ref
 from ..messages import Message
 from ..values import Json
+
+if TYPE_CHECKING:  # `check` reads this file and runs nothing
+    import asyncio
 
 MAX_LEFT: Final = 32
 """So many threads may be left behind, running what was given up, before new calls fail."""
@@ -88,6 +90,8 @@ async def _invoke(
         if function.is_async:
             arguments = function.fill(args, host, context)
             return _plain(await function.call(*arguments.args, **arguments.kwargs))
+        import asyncio
+
         arguments = function.fill(args, host, BlockingContext(context, asyncio.get_running_loop()))
         value = await _in_thread(lambda: function.call(*arguments.args, **arguments.kwargs))
         return _plain(await value if inspect.isawaitable(value) else value)
@@ -243,6 +247,8 @@ class _Thread:
     """One call in a daemon thread of its own, so that neither a pool nor the end of the process waits for it."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
+        import asyncio
+
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
         self._work = work
@@ -289,6 +295,8 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         raise Failed.of("limit", f"{MAX_LEFT} calls that were given up are still running; no new one starts")
     thread = _Thread(work)
     thread.start()
+    import asyncio
+
     try:
         return await thread.future
     except asyncio.CancelledError:
@@ -344,6 +352,8 @@ class Context:
         if self.cancelled:
             work.close()
             raise Failed.of("cancelled", "the call was given up")
+        import asyncio
+
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._running.add(task)
         try:
@@ -358,6 +368,8 @@ class Context:
             running = set(self._running)
             for task in running:
                 task.cancel()
+            import asyncio
+
             await asyncio.wait(running, timeout=GRACE)
 
     @property
@@ -397,7 +409,7 @@ class Context:
 class BlockingContext:
     """What a sync function gets as `context`: the same, each method waiting for its end."""
 
-    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, context: Context, loop: "asyncio.AbstractEventLoop") -> None:
         """Take what an async function would get, and the loop that the run is on."""
         self._context = context
         self._loop = loop
@@ -412,6 +424,8 @@ class BlockingContext:
             work.close()
             raise Failed.of("cancelled", "the call was given up")
         try:
+            import asyncio
+
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except concurrent.futures.CancelledError:
             raise Failed.of("cancelled", "the call was given up") from None
