@@ -23,7 +23,7 @@ class Host:
     """One place in a run: of a process, a step of it, or the turn of an assistant."""
 
     __slots__ = (
-        "_calls", "_names", "_path", "args", "budget", "callers", "cancelled", "event", "extra", "file", "home", "key",
+        "_calls", "_names", "_path", "_place", "args", "budget", "callers", "cancelled", "event", "extra", "file", "home", "key",
         "message", "python", "tree", "unit", "visible",
     )  # fmt: skip
 
@@ -31,6 +31,7 @@ class Host:
         self, tree: Tree, key: str, *, file: str, path: Path, home: str, unit: str = "", args: Json = None,
         message: Message | None = None, event: Json = None, callers: tuple[str, ...] = (), visible: bool = True,
         budget: Budget | None = None, python: FilePath | None = None, extra: Mapping[str, Json] | None = None,
+        place: str = "",
     ) -> None:  # fmt: skip
         """Take the place in the run tree (`key`) and in the files, and what is at hand there."""
         self.tree = tree
@@ -51,6 +52,7 @@ class Host:
         self.python = python
         self.cancelled = False
         self._path = path
+        self._place = place  # where the file has no paths
         self.extra = extra
         self._names: dict[str, Json] | None = None
         self._calls = 0
@@ -65,7 +67,7 @@ class Host:
     @property
     def place(self) -> str:
         """`file:line` of what is being run."""
-        return self.tree.registry.place(self.file, self._path)
+        return self._place or self.tree.registry.place(self.file, self._path)
 
     @property
     def names(self) -> Mapping[str, Json]:
@@ -233,6 +235,7 @@ async def run_process(
     inner = Host(
         tree, key, file=process.file, path=process.path, home=process.home, unit=process.assistant, args=given,
         message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget, python=process.python,
+        place="" if process.file in tree.registry.documents else process.place,
     )  # fmt: skip
     spec, handler = process.method.handler, process.handler
 

@@ -85,7 +85,7 @@ class Message:
     tool_calls: tuple[FunctionCall, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return the message as JSON, without what is unset; `text` is always there for the type text."""
+        """Return the message as JSON, without what is unset."""
         return _dump(self)
 
     @classmethod
@@ -133,9 +133,7 @@ def _dump(value: Any) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for name, (default, _) in _FIELDS[type(value)].items():
         item = getattr(value, name)
-        if item == default and name not in {"text", "id", "name", "arguments"}:
-            continue
-        if item == "":
+        if item == default:
             continue
         out[name] = [_dump(part) for part in item] if name in _PARTS else item
     return out

@@ -98,7 +98,7 @@ def test_a_step_that_takes_too_long_fails(registry):
 
 def test_a_condition_that_cannot_be_told_fails_at_its_step(registry):
     failed = failure(registry, "wrong_when", args=[{}])
-    assert (failed.kind, failed.place) == ("template", "processes/p.yaml:38")
+    assert (failed.kind, failed.place) == ("template", "processes/p.yaml:37")
 
 
 def test_what_is_no_message_is_not_sent(registry):
@@ -121,7 +121,7 @@ def test_messages_and_ends_of_steps_are_told(registry):
     ]  # fmt: skip
     assert len({message.id for message in sent}) == 2
     ended = [(event.key, event.place, event.data["ok"]) for event in events if event.kind == "step_ended"]
-    assert ended == [(f"t/steps.{n}", f"processes/p.yaml:{27 + n}", True) for n in range(3)]
+    assert ended == [(f"t/steps.{n}", f"processes/p.yaml:{31 + n}", True) for n in range(3)]
 
 
 def test_the_effect_is_the_strongest_of_the_parts(tmp_path):
