@@ -48,7 +48,9 @@ def registry(tmp_path):
 
 async def called(registry, callback, said="hi", **more):
     """Call the assistant with a callback, and return the outcome."""
-    return await Runner(registry, models={"local": Scripted([said])}).call("a", "go", callback=callback, **more)
+    return await Runner(registry, models={"local": Scripted([said])}).call(
+        "a", "go", callback=callback, **more
+    )
 
 
 def answer(registry, callback, said="hi"):
@@ -126,7 +128,10 @@ def first_is_text(answer: str):
 
 
 def filled(event, message, context):
-    return {"then": "replace", "message": f"{message.text} {event['assistant']} {context.key.rpartition('/')[2]}"}
+    return {
+        "then": "replace",
+        "message": f"{message.text} {event['assistant']} {context.key.rpartition('/')[2]}",
+    }
 
 
 def kept_only(word, *, message, context):
@@ -168,7 +173,9 @@ def test_what_a_function_may_do_with_messages(registry):
 
     changed = lambda message: {"then": "replace", "message": replace(message, text="changed")}  # noqa: E731
     assert answer(registry, changed) == "changed"
-    assert answer(registry, lambda message: {"then": "replace", "message": [message, Message(text="2")]}) == "2"
+    assert (
+        answer(registry, lambda message: {"then": "replace", "message": [message, Message(text="2")]}) == "2"
+    )
     assert answer(registry, lambda message: message) == "hi"
 
 
@@ -181,7 +188,9 @@ def test_a_builtin_is_a_callback_too(registry):
 def test_a_process_in_python_is_filled_by_name(registry):
     outcome = asyncio.run(called(registry, "p.show", run="run7"))
     assert outcome.message.text == "hi"
-    assert loaded(registry.process("p.show").python).SEEN == [("Message", ["assistant", "usage", "value"], "run7")]
+    assert loaded(registry.process("p.show").python).SEEN == [
+        ("Message", ["assistant", "usage", "value"], "run7")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -236,12 +245,14 @@ def test_what_may_be_said_there_is_read_and_the_rest_is_refused(point, then):
     if then == "answer" and point.name == "tool":
         said = {"then": then, "result": "x"}
     if then == "fail":
-        with pytest.raises(Failed, match="^x$"):
+        with pytest.raises(Failed, match=r"^x$"):
             read(said, point)
     elif then in point.may:
         assert type(read(said, point)).__name__.lower() == then
     else:
-        with pytest.raises(Failed, match=f"`then: {then}` is not for `{point.name}`, where .*`fail`.* may stand"):
+        with pytest.raises(
+            Failed, match=f"`then: {then}` is not for `{point.name}`, where .*`fail`.* may stand"
+        ):
             read(said, point)
 
 
@@ -301,7 +312,11 @@ def test_a_message_in_anothers_place_keeps_its_identity(registry):
         seen.append(message)
 
     seen = []
-    asyncio.run(called(registry, [look, *saying({"then": "replace", "message": {"text": "x", "type": "markdown"}}), look]))
+    asyncio.run(
+        called(
+            registry, [look, *saying({"then": "replace", "message": {"text": "x", "type": "markdown"}}), look]
+        )
+    )
     before, after = seen
     assert (after.id, after.assistant_id, after.role) == (before.id, "a", "assistant")
     assert (after.text, after.type) == ("x", "markdown")
@@ -366,7 +381,11 @@ def test_then_fail_fails(registry):
 
 
 def test_a_link_whose_failure_is_skipped_changes_nothing(registry):
-    chain = [{"name": "p.broken", "on_error": "skip"}, {"name": lambda: {"then": "again"}, "on_error": "skip"}, "a:own"]
+    chain = [
+        {"name": "p.broken", "on_error": "skip"},
+        {"name": lambda: {"then": "again"}, "on_error": "skip"},
+        "a:own",
+    ]
     assert answer(registry, chain) == "own hi"
 
 
@@ -388,19 +407,21 @@ def test_wrong_arguments_are_told_and_where(registry):
     assert "too many positional arguments" in failed.text
 
 
-def test_a_template_that_fails_is_told_at_the_callback(tmp_path):
+@pytest.mark.parametrize("wrong", ["args: ['{{ event.value.x }}']", "when: event.value.x"])
+def test_a_template_that_fails_is_told_at_the_callback(tmp_path, wrong):
     registry = project(tmp_path, {
         "assistants/a.yaml": """
             model: local
             hooks:
               done:
-                - {name: mine, args: ["{{ event.value.x }}"]}
+                - {name: mine, when: event.usage.output == 9, args: [1]}
+                - {name: mine, WRONG}
             methods: {mine: {parameters: {type: object, properties: {x: {}}}, value: 1}}
-            """,
+            """.replace("WRONG", wrong),
     })  # fmt: skip
     with pytest.raises(Failed) as caught:
         asyncio.run(called(registry, None))
-    assert caught.value.failure.place == "assistants/a.yaml:5"
+    assert caught.value.failure.place == "assistants/a.yaml:6"
     assert caught.value.failure.kind == "template"
 
 

@@ -104,17 +104,7 @@ async def play(engine, world, op, key):
     """Run a program, and return what comes of it."""
     kind, *rest = op
     if kind == "step":
-        effect, fails, turns = rest
-
-        async def act():
-            await world.touch(key, effect)
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            if fails:
-                raise Failed.of("failed", f"no {key}")
-            return (key, turns)
-
-        return (await engine.step(key, act, effect=effect, asked=[effect, turns])).value
+        return await play_step(engine, world, key, *rest)
     if kind == "sleep":
         return (await engine.sleep(key, 0)).value
     if kind == "catch":
@@ -139,8 +129,24 @@ async def play(engine, world, op, key):
             return found
 
         return (await engine.scope(key, together, asked=None)).value
-    branches = await engine.join(key, works, until=kind, limit=2 if len(works) > 3 else None)
-    if kind == "all" or all(branch.state == "failed" for branch in branches):
+    return await play_join(engine, works, key, kind)
+
+
+async def play_step(engine, world, key, effect, fails, turns):
+    async def act():
+        await world.touch(key, effect)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if fails:
+            raise Failed.of("failed", f"no {key}")
+        return (key, turns)
+
+    return (await engine.step(key, act, effect=effect, asked=[effect, turns])).value
+
+
+async def play_join(engine, works, key, until):
+    branches = await engine.join(key, works, until=until, limit=2 if len(works) > 3 else None)
+    if until == "all" or all(branch.state == "failed" for branch in branches):
         for branch in branches:
             if branch.failure:
                 raise Failed(branch.failure)
@@ -174,11 +180,13 @@ steps = st.tuples(
 )
 programs = st.recursive(
     steps | st.just(("sleep",)),
-    lambda inner: st.tuples(
-        st.sampled_from(["scope", "scope", "gather", "all", "any", "race"]),
-        st.lists(inner, min_size=1, max_size=4),
-    )
-    | st.tuples(st.just("catch"), inner),
+    lambda inner: (
+        st.tuples(
+            st.sampled_from(["scope", "scope", "gather", "all", "any", "race"]),
+            st.lists(inner, min_size=1, max_size=4),
+        )
+        | st.tuples(st.just("catch"), inner)
+    ),
     max_leaves=9,
 )
 
@@ -298,7 +306,9 @@ def test_a_write_found_open_is_unknown_and_stays_so():
     async def main():
         journal, seen = MemoryJournal(), []
         with pytest.raises(Killed):
-            await (await leg(Mortal(journal, 1, kept=True))).step("k", giving(1, seen), effect="write", asked=None)
+            await (await leg(Mortal(journal, 1, kept=True))).step(
+                "k", giving(1, seen), effect="write", asked=None
+            )
         for _ in range(2):
             engine = await leg(journal)
             failure = await failure_of(engine.step("k", giving(1, seen), effect="write", asked=None))
@@ -324,7 +334,9 @@ def test_what_may_be_repeated_leaves_no_open_entry(effect):
 def test_a_time_out_is_recorded_and_replayed_though_the_work_would_be_in_time():
     async def main():
         journal, seen = MemoryJournal(), []
-        live = await failure_of((await leg(journal)).step("k", never(seen), effect="read", asked=1, timeout=0.01))
+        live = await failure_of(
+            (await leg(journal)).step("k", never(seen), effect="read", asked=1, timeout=0.01)
+        )
         assert live.kind == "timeout"
         assert "0.01 s" in live.text
         engine = await leg(journal)
@@ -693,7 +705,7 @@ def test_a_sleep_that_was_begun_waits_only_for_what_is_left():
         journal, now = MemoryJournal(), [START]
         clock = lambda: now[0]  # noqa: E731
         task = asyncio.ensure_future((await leg(journal, clock=clock)).sleep("s", 3600))
-        while "s" not in journal._entries.get("r", {}):
+        while "s" not in journal._entries.get("r", {}):  # noqa: ASYNC110 - the journal sets no event
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

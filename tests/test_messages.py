@@ -1,5 +1,6 @@
 """Messages, their JSON, and how pieces come together."""
 
+import itertools
 import json
 from dataclasses import fields, replace
 
@@ -44,7 +45,7 @@ messages = st.builds(
 def test_any_cutting_of_a_text_into_deltas_merges_to_the_whole(text, cuts, begins):
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     whole = None
-    for index, (start, end) in enumerate(zip(places, places[1:], strict=False)):
+    for index, (start, end) in enumerate(itertools.pairwise(places)):
         new = begins and index == 0
         whole = merge(whole, Message(id="m", role="assistant", text=text[start:end], delta=True, new=new))
     assert whole == Message(id="m", role="assistant", text=text)
@@ -73,8 +74,12 @@ def test_one_without_delta_stands_for_the_whole(old, new):
 
 def test_a_delta_adds_texts_and_lists_merges_props_and_settles():
     call = FunctionCall(id="1", name="f", arguments="{}")
-    whole = merge(None, Message(id="m", text="a", props={"x": 1, "y": 1}, tool_calls=(call,), new=True, delta=True))
-    piece = Message(id="m", text="b", props={"y": 2}, tool_calls=(call,), type="markdown", done=True, delta=True)
+    whole = merge(
+        None, Message(id="m", text="a", props={"x": 1, "y": 1}, tool_calls=(call,), new=True, delta=True)
+    )
+    piece = Message(
+        id="m", text="b", props={"y": 2}, tool_calls=(call,), type="markdown", done=True, delta=True
+    )
     assert merge(whole, piece) == Message(
         id="m", text="ab", props={"x": 1, "y": 2}, tool_calls=(call, call), done=True
     )
@@ -117,4 +122,4 @@ def test_what_is_no_message_is_told(value, says):
 
 
 def test_the_fields_of_a_message_are_named_in_order():
-    assert MESSAGE_FIELDS == tuple(f.name for f in fields(Message))
+    assert tuple(f.name for f in fields(Message)) == MESSAGE_FIELDS

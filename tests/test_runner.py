@@ -6,6 +6,7 @@ import pytest
 
 from yaoci import Failed, Message, Runner, UsageError
 from yaoci.contracts import Delta
+from yaoci.errors import Diverged, Superseded
 from yaoci.messages import merge
 from yaoci.models.scripted import Scripted
 from yaoci.runner import BEHIND
@@ -35,8 +36,19 @@ async def events_of(running, *args, **more):
         return [event async for event in stream]
 
 
+async def read_all(events, kinds):
+    async for event in events:
+        kinds.append(event.kind)
+
+
 def stream(registry, script, *args, **more):
     return asyncio.run(events_of(runner(registry, script), *args, **more))
+
+
+async def until(condition):
+    """Let others run until something holds that they bring about."""
+    while not condition():  # noqa: ASYNC110 - what is waited for has no event to set
+        await asyncio.sleep(0)
 
 
 async def keys(journal, run="r"):
@@ -162,7 +174,9 @@ def test_a_hand_over_to_a_process_and_one_by_the_callback_have_keys_of_their_own
     journal = MemoryJournal()
 
     async def main():
-        outcome = await runner(registry, ["hi"], journal=journal).call("a", "go", callback="shop.over", run="r")
+        outcome = await runner(registry, ["hi"], journal=journal).call(
+            "a", "go", callback="shop.over", run="r"
+        )
         return outcome.output, await keys(journal)
 
     assert asyncio.run(main()) == (
@@ -360,13 +374,96 @@ def test_a_run_killed_at_any_entry_goes_on_and_does_nothing_twice(tmp_path):
     asyncio.run(main())
 
 
+def test_a_run_that_is_resumed_with_another_input_ends_the_leg(tmp_path):
+    registry, journal = project(tmp_path, {"assistants/a.yaml": TALKER}), MemoryJournal()
+
+    async def main():
+        await runner(registry, ["hi"], journal=journal).call("a", "one", run="r")
+        with pytest.raises(Diverged, match="t was recorded for another request"):
+            await runner(registry, ["hi"], journal=journal).call("a", "two", run="r")
+
+    asyncio.run(main())
+
+
+def test_a_time_out_is_the_same_in_a_later_leg(tmp_path):
+    registry, journal = project(tmp_path, WAITS), MemoryJournal()
+    late = {"name": "w.wait", "timeout": "10ms"}
+
+    async def main():
+        running = runner(registry, ["hi", "hi"], journal=journal)
+        texts = []
+        for _ in range(2):
+            with pytest.raises(Failed) as caught:
+                await running.call("w.never", callback=late, run="r")
+            texts.append(caught.value.failure)
+        return texts
+
+    live, replayed = asyncio.run(main())
+    assert live == replayed
+    assert log_of(tmp_path) == ["hook", "begun", "cancelled"]
+
+
+def test_what_was_said_until_a_failure_is_known_to_a_later_leg(tmp_path):
+    registry = project(tmp_path, {
+        "assistants/a.yaml": """
+            model: local
+            hooks: {fail: sorry}
+            methods: {sorry: {value: {then: answer, message: "cut: {{ event.partial }}"}}}
+            """,
+    })  # fmt: skip
+    journal = Mortal(2, kept=False)
+    script = [[{"say": "Half a"}, {"fail": {"kind": "stream_cut"}}]]
+
+    async def main():
+        running = runner(registry, script, journal=journal)
+        with pytest.raises(Killed):
+            await running.call("a", "hi", run="r")
+        journal.revive()
+        return (await running.call("a", "hi", run="r")).output
+
+    assert asyncio.run(main()) == "cut: Half a"
+
+
+def test_a_leg_that_is_overtaken_ends_its_tools_with_it(tmp_path):
+    registry = project(tmp_path, {
+        "assistants/a.yaml": "model: local\ntools: [w.wait, w.soon]\n",
+        "processes/w.py": WAITS["processes/w.py"] + """
+        @process(effect="read")
+        async def soon():
+            "Ends once the other has begun."
+            while "begun" not in LOG:
+                await asyncio.sleep(0)
+            LOG.append("soon")
+        """,
+    })  # fmt: skip
+
+    class Overtaken(MemoryJournal):
+        async def write(self, leg, entry):
+            if "soon" in log_of(tmp_path):
+                await self.claim(leg.run)
+            await super().write(leg, entry)
+
+    async def main():
+        running = runner(registry, [[{"call": {"w_wait": {}, "w_soon": {}}}]], journal=Overtaken())
+        with pytest.raises(Superseded):
+            await running.call("a", "hi", run="r")
+        assert log_of(tmp_path) == ["begun", "soon", "cancelled"]
+
+    asyncio.run(main())
+
+
 # -- the door ------------------------------------------------------------------------------------------
 
 
 def test_an_assistant_gives_its_message_text_and_usage(tmp_path):
     registry = project(tmp_path, {"assistants/a.yaml": TALKER})
     outcome = call(registry, ["hello"], "a", "hi", run="r1")
-    assert (outcome.state, outcome.run, outcome.output, outcome.message.text) == ("done", "r1", "hello", "hello")
+    assert (outcome.state, outcome.run, outcome.output, outcome.message.text) == (
+        "done",
+        "r1",
+        "hello",
+        "hello",
+    )
     assert outcome.usage.output > 0
     assert call(registry, ["hello"], "assistants.a", Message(text="hi")).output == "hello"
     first, second = (call(registry, ["hello"], "a", ["one", {"text": "two"}]).run for _ in range(2))
@@ -398,7 +495,9 @@ ADD = {
 }
 
 
-@pytest.mark.parametrize("args", [{}, [], None, [1, 2, 3], {"a": "1"}, {"a": object()}, {"a": float("nan")}, {1: 2}])
+@pytest.mark.parametrize(
+    "args", [{}, [], None, [1, 2, 3], {"a": "1"}, {"a": object()}, {"a": float("nan")}, {1: 2}]
+)
 def test_arguments_that_do_not_fit_are_told(tmp_path, args):
     assert failure(project(tmp_path, ADD), [], "p.add", args=args).kind == "bad_args"
 
@@ -433,7 +532,12 @@ def test_what_is_no_message_is_told(tmp_path):
 
 @pytest.mark.parametrize(
     ("target", "says"),
-    [("b", "no assistant is called `b`"), ("p.ad", "did you mean `p.add`?"), ("", "no assistant"), ("a:x", "no process")],
+    [
+        ("b", "no assistant is called `b`"),
+        ("p.ad", "did you mean `p.add`?"),
+        ("", "no assistant"),
+        ("a:x", "no process"),
+    ],
 )
 def test_a_target_that_is_not_there_is_a_wrong_use(tmp_path, target, says):
     with pytest.raises(UsageError) as caught:
@@ -509,7 +613,9 @@ def shown(events):
     return whole, history
 
 
-@pytest.mark.parametrize("pieces", [["Hello"], ["He", "llo"], ["客", "服", " ", "🌍"], ["a"] * 30, ["", "x", ""]])
+@pytest.mark.parametrize(
+    "pieces", [["Hello"], ["He", "llo"], ["客", "服", " ", "🌍"], ["a"] * 30, ["", "x", ""]]
+)
 def test_deltas_merge_to_the_settled_text(tmp_path, pieces):
     registry = project(tmp_path, {**ADD, "assistants/a.yaml": TALKER + TOOL})
     script = [[{"delta": ["Let me", " see."]}, {"call": {"p_add": {"a": 1}}}], [{"delta": pieces}]]
@@ -569,7 +675,7 @@ def test_the_reader_sees_a_delta_before_the_model_is_asked_for_the_next(tmp_path
         async with running.stream("a", "hi") as events:
             async for event in events:
                 if event.kind == "message":
-                    seen.append(event.message.text)
+                    seen.append(event.message.text)  # noqa: PERF401 - the model looks at it meanwhile
 
     seen = []
     registry = project(tmp_path, {"assistants/a.yaml": TALKER})
@@ -587,8 +693,7 @@ def test_a_run_waits_for_a_slow_reader_and_nothing_is_lost(tmp_path):
 
     async def main():
         async with Runner(registry, models={"local": Fast()}).stream("a", "hi") as events:
-            while len(said) < BEHIND - 9:
-                await asyncio.sleep(0)
+            await until(lambda: len(said) >= BEHIND - 9)
             for _ in range(100):
                 await asyncio.sleep(0)
             assert len(said) <= BEHIND
@@ -645,8 +750,7 @@ def test_leaving_the_block_cancels_the_run_and_waits_and_no_hook_runs(tmp_path, 
     async def main():
         running = runner(registry, [[{"call": {"w_wait": {}}}]], journal=make())
         async with running.stream(target, input):
-            while not log_of(tmp_path):
-                await asyncio.sleep(0)
+            await until(lambda: log_of(tmp_path))
         return log_of(tmp_path)
 
     registry = project(tmp_path, WAITS)
@@ -656,8 +760,7 @@ def test_leaving_the_block_cancels_the_run_and_waits_and_no_hook_runs(tmp_path, 
 def test_cancelling_a_call_cancels_what_it_started(tmp_path):
     async def main():
         task = asyncio.ensure_future(runner(registry).call("w.wait"))
-        while not log_of(tmp_path):
-            await asyncio.sleep(0)
+        await until(lambda: log_of(tmp_path))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -674,8 +777,7 @@ def test_a_failure_ends_the_stream_after_the_last_event(tmp_path):
             with pytest.raises(UsageError, match="has not ended"):
                 events.outcome  # noqa: B018 - asking is what is tested
             with pytest.raises(Failed, match="no key"):
-                async for event in events:
-                    kinds.append(event.kind)
+                await read_all(events, kinds)
             for _ in range(2):
                 with pytest.raises(Failed, match="no key"):
                     events.outcome  # noqa: B018 - as above
@@ -699,8 +801,7 @@ def test_what_the_reader_raises_leaves_the_block_as_it_is(tmp_path):
 def test_a_wrong_use_ends_the_stream_too(tmp_path):
     async def main():
         async with runner(registry).stream("b", "hi") as events:
-            async for _ in events:
-                pass
+            await read_all(events, [])
 
     registry = project(tmp_path, {"assistants/a.yaml": TALKER})
     with pytest.raises(UsageError, match="no assistant is called `b`"):
@@ -708,8 +809,12 @@ def test_a_wrong_use_ends_the_stream_too(tmp_path):
 
 
 def test_events_say_where_they_come_from(tmp_path):
-    registry = project(tmp_path, {**ADD, "assistants/a.yaml": TALKER + TOOL + "hooks: {done: {name: p.add, args: [1]}}\n"})
-    events = stream(registry, [[{"call": {"p_add": {"a": 1}}}], "hi"], "a", "hi", callback={"name": "p.add", "args": [1]})
+    registry = project(
+        tmp_path, {**ADD, "assistants/a.yaml": TALKER + TOOL + "hooks: {done: {name: p.add, args: [1]}}\n"}
+    )
+    events = stream(
+        registry, [[{"call": {"p_add": {"a": 1}}}], "hi"], "a", "hi", callback={"name": "p.add", "args": [1]}
+    )
     places = {event.kind: event.place for event in events}
     assert places["tool_started"] == "assistants/a.yaml:2"
     assert places["model_started"] == "assistants/a.yaml:1"

@@ -44,7 +44,9 @@ class Ran:
     def __init__(self, registry, script, target="a", input="go", models=None, **more):
         self.model = Scripted(list(script))
         self.events, self.outcome, self.failure = [], None, None
-        asyncio.run(self.run(Runner(registry, models={"local": self.model, **(models or {})}), target, input, more))
+        asyncio.run(
+            self.run(Runner(registry, models={"local": self.model, **(models or {})}), target, input, more)
+        )
 
     async def run(self, runner, target, input, more):
         async with runner.stream(target, input, **more) as stream:
@@ -104,8 +106,16 @@ options: {temperature: 0.5}
     assert first.options == {"temperature": 0.5, "max_tokens": 9}
     assert [f.id for f in first.functions] == ["shop_find", "shop_charge", "shop_broken", "shop_wrong"]
     called, result = second.messages[4:]
-    assert (called.role, called.text, [call.name for call in called.tool_calls]) == ("assistant", "Let me see.", ["shop_find"])
-    assert (result.role, result.tool_call_id, result.text) == ("tool", called.tool_calls[0].id, '{"text":"found A1 5"}')
+    assert (called.role, called.text, [call.name for call in called.tool_calls]) == (
+        "assistant",
+        "Let me see.",
+        ["shop_find"],
+    )
+    assert (result.role, result.tool_call_id, result.text) == (
+        "tool",
+        called.tool_calls[0].id,
+        '{"text":"found A1 5"}',
+    )
     assert ran.text == "There."
     assert ran.settled == ["Let me see.", "There."]
     assert [event.kind for event in ran.events if event.kind != "message"] == [
@@ -127,7 +137,12 @@ methods: {look: {python: look, effect: read}}
     create, again, tool, result, done = loaded(tmp_path / "assistants/a.py").SEEN
     assert create == again
     assert create[:2] == ("user", "go")
-    assert create[2] == {"input": [{"text": "go", "role": "user"}], "options": {}, "model": ["local"], "args": {}}
+    assert create[2] == {
+        "input": [{"text": "go", "role": "user"}],
+        "options": {},
+        "model": ["local"],
+        "args": {},
+    }
     about = {"id": "call_1", "tool": "shop_find", "process": "shop.find", "args": {"id": "A1", "most": 5}}
     assert tool == ("assistant", "", about)
     assert result == ("tool", '{"text":"found A1 5"}', {**about, "result": "found A1 5", "ok": True})
@@ -278,7 +293,14 @@ OVERLAP = {
 
 def test_neighbours_that_read_run_at_once_and_a_write_alone_at_its_place(tmp_path):
     files = {**OVERLAP, "assistants/a.yaml": "model: local\ntools: [w.r, w.w]\n"}
-    calls = [("w_r", {"n": 1}), ("w_r", {"n": 2}), ("w_w", {"n": 3}), ("w_w", {"n": 4}), ("w_r", {"n": 5}), ("w_r", {"n": 6})]
+    calls = [
+        ("w_r", {"n": 1}),
+        ("w_r", {"n": 2}),
+        ("w_w", {"n": 3}),
+        ("w_w", {"n": 4}),
+        ("w_r", {"n": 5}),
+        ("w_r", {"n": 6}),
+    ]
     ran = Ran(project(tmp_path, files), [calling(*calls, ("w_w", {"n": 7})), "ok"])
     log = ran.results()[-1]
     assert set(log[:2]) == {"+r1", "+r2"}
@@ -302,7 +324,9 @@ def test_a_tool_chain_changes_arguments_which_pass_the_schema_again(tmp_path):
 
 
 def test_a_tool_chain_goes_on_with_the_changed_arguments(tmp_path):
-    methods = "g: {value: {then: change, args: {id: A9}}}, h: {value: {then: answer, result: '{{ event.args }}'}}"
+    methods = (
+        "g: {value: {then: change, args: {id: A9}}}, h: {value: {then: answer, result: '{{ event.args }}'}}"
+    )
     assert Ran(tool(tmp_path, "[g, h]", methods), [FIND, "ok"]).results() == [{"id": "A9"}]
 
 
@@ -316,7 +340,9 @@ def test_a_tool_chain_answers_or_refuses_instead_of_the_tool(tmp_path):
 
 
 def test_stop_in_a_tool_chain_runs_nothing_of_the_round(tmp_path):
-    registry = tool(tmp_path, "{name: g, when: event.args.id == 'A2'}", "g: {value: {then: stop, message: enough}}")
+    registry = tool(
+        tmp_path, "{name: g, when: event.args.id == 'A2'}", "g: {value: {then: stop, message: enough}}"
+    )
     ran = Ran(registry, [calling(("shop_charge", {"id": "A1"}), ("shop_find", {"id": "A2"}))])
     assert ran.text == "enough"
     assert ran.of("tool_started") == []
@@ -349,6 +375,20 @@ methods: {r: {value: {then: stop, message: "{{ event.result }}"}}}
     ran = Ran(registry, [calling(("shop_find", {"id": "A1"}), ("shop_charge", {"id": "A2"}))])
     assert ran.text == "found A1 5"
     assert [event.data["tool"] for event in ran.of("tool_ended")] == ["shop_find", "shop_charge"]
+
+
+def test_a_result_chain_hands_over_after_all_have_their_result(tmp_path):
+    files = assistant("""
+hooks: {result: {name: r, when: event.tool == 'shop_find'}}
+methods: {r: {value: {then: next, assistant: b, input: "{{ event.result }}"}}}
+""", {"assistants/b.yaml": "model: local\n"})  # fmt: skip
+    ran = Ran(
+        project(tmp_path, files),
+        [calling(("shop_find", {"id": "A1"}), ("shop_charge", {"id": "A2"})), "of b"],
+    )
+    assert ran.text == "of b"
+    assert ran.model.requests[1].messages[-1].text == "found A1 5"
+    assert [event.data["ok"] for event in ran.of("tool_ended")] == [True, True]
 
 
 def test_the_same_call_again_and_again_is_told_and_then_stopped(tmp_path):
@@ -423,7 +463,9 @@ def test_a_model_that_cannot_keep_a_schema_is_told_it(tmp_path):
 def test_the_last_round_is_the_limit(tmp_path):
     ran = Ran(project(tmp_path, assistant("limits: {rounds: 2}\n")), [FIND, "There."])
     assert ran.text == "There."
-    ran = Ran(project(tmp_path, assistant("limits: {rounds: 2}\n")), [FIND, calling(("shop_find", {"id": "A2"}))])
+    ran = Ran(
+        project(tmp_path, assistant("limits: {rounds: 2}\n")), [FIND, calling(("shop_find", {"id": "A2"}))]
+    )
     assert ran.failure.kind == "limit"
 
 
@@ -605,7 +647,10 @@ def test_after_a_hand_over_the_answer_must_fit_the_returns_of_the_first(tmp_path
 
 def test_fail_can_hand_over(tmp_path):
     methods = "f: {value: {then: next, assistant: b}}"
-    registry = project(tmp_path, assistant(f"hooks: {{fail: f}}\nmethods: {{{methods}}}\n", {"assistants/b.yaml": "model: local\n"}))
+    registry = project(
+        tmp_path,
+        assistant(f"hooks: {{fail: f}}\nmethods: {{{methods}}}\n", {"assistants/b.yaml": "model: local\n"}),
+    )
     assert Ran(registry, [*BUSY, "of b"]).text == "of b"
 
 
@@ -613,12 +658,28 @@ def test_calls_that_nest_too_deep_are_told_with_the_chain(tmp_path):
     def one(other):
         return f"model: local\ndescription: Calls on. Use it for all.\ntools: [{{assistant: {other}}}]\n"
 
-    files = {"assistants/a.yaml": one("b"), "assistants/b.yaml": one("a"), "yaoci.yaml": "limits: {depth: 3}\n"}
+    files = {
+        "assistants/a.yaml": one("b"),
+        "assistants/b.yaml": one("a"),
+        "yaoci.yaml": "limits: {depth: 3}\n",
+    }
     script = [[{"call": {name: {"input": "x"}}}] for name in "bab"]
     ran = Ran(project(tmp_path, files), [*script, "three", "two", "one"])
     assert ran.text == "one"
     told = json.loads(ran.model.requests[3].messages[-1].text)["error"]
     assert "nest deeper than 3: a → b → a → b" in told
+
+
+def test_a_hand_over_goes_no_deeper(tmp_path):
+    files = {
+        "assistants/b.yaml": "model: local\ntools: [{assistant: c}]\n",
+        "assistants/c.yaml": "model: local\ndescription: Helps. Use it for all.\n",
+        "yaoci.yaml": "limits: {depth: 2}\n",
+    }
+    ran = Ran(
+        over(tmp_path, "{then: next, assistant: b}", files), ["a", calling(("c", {"input": "x"})), "c", "b"]
+    )
+    assert ran.results(3) == [{"text": "c"}]
 
 
 def test_hooks_of_an_assistant_run_also_where_it_is_a_tool_and_its_messages_stay_with_the_caller(tmp_path):

@@ -25,13 +25,19 @@ from yaoci.values import (
 )
 
 scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=9)
 )
 python_values = st.recursive(
     scalars | st.binary(max_size=4),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.lists(inner, max_size=4).map(tuple)
-    | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=4), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 

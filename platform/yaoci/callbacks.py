@@ -156,7 +156,7 @@ def messages_of(value: Json) -> tuple[Message, ...]:
     """Return the messages that `value` says: text, a message, a list of them, or null for none. Raises Failed."""
     if value is None:
         return ()
-    parts: Sequence[Json] = value if isinstance(value, list | tuple) else [value]
+    parts = cast("Sequence[Json]", value) if isinstance(value, list | tuple) else [value]
     try:
         return tuple(Message.from_json(part) for part in parts)
     except ValueError as error:

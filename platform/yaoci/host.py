@@ -151,10 +151,11 @@ class Host:
 
     def _given(self, step: AssistantStep) -> tuple[Json, Json]:
         """Return the input and the arguments of a call: where the step names none, those at hand."""
-        args = self.render(step.args) if step.args else {}
+        args: Json = self.render(step.args) if step.args else {}
         if step.input is not None:
             return self.render(step.input), args
-        mine = cast("dict[str, Json]", self.args) if isinstance(self.args, dict) else {}
+        own: Json = self.args
+        mine = cast("dict[str, Json]", own) if isinstance(own, dict) else {}
         declared = self.tree.registry.assistant(step.assistant).definition.parameters is not None
         if not step.args and declared and self.home == f"{step.assistant}:" and not self._path:
             args = mine

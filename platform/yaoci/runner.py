@@ -429,8 +429,8 @@ class _Turns:
         self.unit = unit
         self.first = unit
         self.given = given
-        self.args = args
-        self.options = options
+        self.args: Json = args
+        self.options: Mapping[str, Json] = options
         self.callers = callers
         self.key = key
         self.rounds = [0]
@@ -530,12 +530,10 @@ def _arguments(unit: Unit[Assistant], args: Json, text: str) -> Json:
     try:
         given: Json = canonical(args or {})
         if declared is None:
-            return given if isinstance(given, dict) else {}
+            return cast("Json", given) if isinstance(given, dict) else {}
         bound = bind(given, declared)
     except ValueError as error:
         raise Failed.of("bad_args", f"`{unit.id}`: {error}", place=unit.place(("parameters",))) from None
-    if isinstance(given, dict) and "input" in properties(declared):
-        given = {"input": text, **given}
     if "input" in properties(declared):
         bound = {"input": text, **bound}
     shape = Shape(declared)

@@ -135,10 +135,11 @@ def result_text(value: Json) -> str:
 
     A result that only tells an error keeps that form.
     """
-    name = "error" if isinstance(value, dict) and list(cast("dict[str, Json]", value)) == ["error"] else "text"
-    text = value if isinstance(value, str) else value["error"] if name == "error" else None
-    if isinstance(text, str):
-        return compact({name: _cut(text)})
+    said = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    if list(said) == ["error"] and isinstance(said["error"], str):
+        return compact({"error": _cut(said["error"])})
+    if isinstance(value, str):
+        return compact({"text": _cut(value)})
     whole = compact(value)
     return whole if len(whole) <= MAX_RESULT else compact({"text": _cut(whole)})
 

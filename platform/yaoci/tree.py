@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from .contracts import Key, Usage
 from .definitions import AssistantStep, Limits
@@ -228,8 +228,9 @@ async def keep(
     try:
         found = await record(kept)
     except Failed as error:
-        data = error.failure.data
-        if not (isinstance(data, dict) and _CHANGED in data):
+        said = error.failure.data
+        data = cast("dict[str, Json]", said) if isinstance(said, dict) else {}
+        if _CHANGED not in data:
             raise
         if not ran:
             _change(tree, data[_CHANGED])

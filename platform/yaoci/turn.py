@@ -289,14 +289,11 @@ class Turn:
         try:
             found = (await self.tree.engine.step(at, act, effect="read", asked=asked, timeout=None)).value
         except Failed as error:
-            failure = error.failure
-            if isinstance(failure.data, dict):  # recorded, so that a later leg has it too
-                self.partial = str(cast("dict[str, Json]", failure.data).get("partial") or "")
-                error = Failed(failure._replace(data=None))  # noqa: PLW2901 - the rest is as it was
-            await self.tree.emit(
-                "model_ended", at, place, data={"model": name, "error": error.failure.to_json()}
-            )
-            raise Failed(error.failure._replace(place=error.failure.place or place)) from error
+            failure, data = error.failure, cast("Mapping[str, Json] | None", error.failure.data)
+            if data and "partial" in data:  # recorded, so that a later leg has it too
+                self.partial, failure = str(data["partial"]), failure._replace(data=None)
+            await self.tree.emit("model_ended", at, place, data={"model": name, "error": failure.to_json()})
+            raise Failed(failure._replace(place=failure.place or place)) from error
         self.partial = found["text"]
         usage = Usage(**found["usage"])
         budget.take_tokens(usage)

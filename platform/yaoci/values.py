@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = Any
 """None, bool, int, finite float, str without lone surrogates, list, or dict with text keys."""
@@ -133,11 +133,13 @@ def weighs_over(value: Json, limit: int) -> bool:
 
 def at(value: Json, path: Path) -> Json:
     """Return what stands at `path` in `value`, or None where there is nothing."""
+    found = value
     for step in path:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
-            value = value[step]
+        if isinstance(found, dict) and isinstance(step, str):
+            found = cast("dict[str, Json]", found).get(step)
+        elif isinstance(found, list) and isinstance(step, int):
+            items = cast("list[Json]", found)
+            found = items[step] if -len(items) <= step < len(items) else None
         else:
             return None
-    return value
+    return found

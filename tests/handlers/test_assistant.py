@@ -45,7 +45,9 @@ def registry(tmp_path):
 
 def run(registry, name, *script, **more):
     model = Scripted(list(script))
-    return asyncio.run(Runner(registry, models={"local": model}).call(f"p.{name}", **more)).output, model.requests
+    return asyncio.run(
+        Runner(registry, models={"local": model}).call(f"p.{name}", **more)
+    ).output, model.requests
 
 
 def test_the_argument_input_is_what_is_said(registry):
@@ -84,7 +86,9 @@ def test_it_is_a_write_since_nobody_knows_what_a_model_does(registry):
 
 def test_its_messages_are_for_the_caller_alone(registry):
     async def main():
-        async with Runner(registry, models={"local": Scripted(["hello"])}).stream("p.short", args=["hi"]) as stream:
+        async with Runner(registry, models={"local": Scripted(["hello"])}).stream(
+            "p.short", args=["hi"]
+        ) as stream:
             return [event.kind async for event in stream]
 
     kinds = asyncio.run(main())

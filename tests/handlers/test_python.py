@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from yaoci import Failed, Message, Runner
+from yaoci import Failed, Message, Runner, engine
 from yaoci.errors import UsageError
 from yaoci.handlers import python
 from yaoci.models.scripted import Scripted
@@ -24,6 +24,12 @@ def module(folder, text, more=None):
 def log_of(folder):
     found = loaded(folder / "processes/p.py")
     return found.LOG if found else []
+
+
+async def until(condition):
+    """Let threads run until something holds that they bring about."""
+    while not condition():  # noqa: ASYNC110 - what is waited for has no event of the loop to set
+        await asyncio.sleep(0.001)
 
 
 def run(registry, name, *script, journal=None, **more):
@@ -106,7 +112,14 @@ def test_arguments_are_bound_by_name_or_in_order_and_the_rest_is_filled(tmp_path
 
 @pytest.mark.parametrize(
     ("name", "args"),
-    [("plain", {}), ("plain", [1, 2, 3]), ("plain", {"a": 1, "c": 1}), ("some", []), ("some", {"b": 1}), ("filled", [])],
+    [
+        ("plain", {}),
+        ("plain", [1, 2, 3]),
+        ("plain", {"a": 1, "c": 1}),
+        ("some", []),
+        ("some", {"b": 1}),
+        ("filled", []),
+    ],
 )
 def test_arguments_that_do_not_suit_are_told(tmp_path, name, args):
     failed = failure(project(tmp_path, SIGNATURES), f"q.{name}", args=args)
@@ -326,7 +339,7 @@ def test_the_context_offers_the_same_from_a_thread_and_on_the_loop(tmp_path, nam
     ]  # fmt: skip
     assert len({message.id for message in messages}) == 2
     (note,) = [event for event in events if event.kind == "note"]
-    assert (note.data, note.place) == ({"text": "begun", "step": 1}, "processes/p.py:12")
+    assert (note.data, note.place) == ({"text": "begun", "step": 1}, registry.process(f"p.{name}").place)
 
 
 @pytest.mark.parametrize("name", ["sync", "on_loop"])
@@ -353,7 +366,10 @@ def test_what_the_context_is_asked_wrongly_fails_there(tmp_path, name):
             if found is not None:
                 await found
         """)  # fmt: skip
-    kinds = {what: failure(registry, f"p.{name}", args=[what]).kind for what in ("shared", "huge", "send", "process", "args", "call")}
+    kinds = {
+        what: failure(registry, f"p.{name}", args=[what]).kind
+        for what in ("shared", "huge", "send", "process", "args", "call")
+    }
     assert kinds == {
         "shared": "bad_result", "huge": "bad_result", "send": "bad_result", "process": "missing", "args": "bad_args",
         "call": "missing",
@@ -433,6 +449,20 @@ ENDING = """
             GONE.set()
 
     @process(effect="read")
+    async def stubborn(context):
+        "Goes on when it is cancelled."
+        LOG.append("begun")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            while not context.cancelled:
+                await asyncio.sleep(0)
+        try:
+            await context.process("add")
+        except Failed as error:
+            LOG.append(error.failure.kind)
+
+    @process(effect="read")
     async def careless(context):
         "Begins more than it waits for."
         asyncio.ensure_future(context.process("hangs"))
@@ -460,8 +490,7 @@ def test_a_thread_that_is_given_up_is_left_behind_and_can_do_nothing_more(tmp_pa
 
     async def main():
         task = asyncio.ensure_future(Runner(registry).call("p.waits"))
-        while "begun" not in log_of(tmp_path):
-            await asyncio.sleep(0.001)
+        await until(lambda: "begun" in log_of(tmp_path))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -478,6 +507,22 @@ def test_a_thread_that_is_given_up_is_left_behind_and_can_do_nothing_more(tmp_pa
     assert python._Left.count == left
 
 
+def test_a_function_that_swallows_the_cancel_can_do_nothing_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "GRACE", 0.05)
+    registry = module(tmp_path, ENDING)
+
+    async def main():
+        task = asyncio.ensure_future(Runner(registry).call("p.stubborn"))
+        await until(lambda: "begun" in log_of(tmp_path))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: len(log_of(tmp_path)) > 1)
+
+    asyncio.run(main())
+    assert log_of(tmp_path) == ["begun", "cancelled"]
+
+
 def test_so_many_threads_may_be_left_behind_and_no_more(tmp_path, monkeypatch):
     monkeypatch.setattr(python, "MAX_LEFT", python._Left.count)
     failed = failure(module(tmp_path, ENDING), "p.add")
@@ -490,14 +535,12 @@ def test_what_a_thread_waits_for_ends_with_it(tmp_path):
 
     async def main():
         task = asyncio.ensure_future(Runner(registry).call("p.nested"))
-        while "hangs" not in log_of(tmp_path):
-            await asyncio.sleep(0.001)
+        await until(lambda: "hangs" in log_of(tmp_path))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert log_of(tmp_path)[:2] == ["hangs", "cut"]
-        while not loaded(tmp_path / "processes/p.py").GONE.is_set():
-            await asyncio.sleep(0.001)
+        await until(loaded(tmp_path / "processes/p.py").GONE.is_set)
 
     asyncio.run(main())
     assert log_of(tmp_path) == ["hangs", "cut", "cancelled"]

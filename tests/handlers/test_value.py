@@ -38,7 +38,14 @@ def test_what_is_written_is_the_result(registry):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(5, "5"), (None, ""), ("a", "a"), ([1, {"b": "é"}], '[1,{"b":"é"}]'), (True, "true"), ("{{ args.a }}", "{{ args.a }}")],
+    [
+        (5, "5"),
+        (None, ""),
+        ("a", "a"),
+        ([1, {"b": "é"}], '[1,{"b":"é"}]'),
+        (True, "true"),
+        ("{{ args.a }}", "{{ args.a }}"),
+    ],
 )
 def test_a_text_that_is_one_expression_keeps_the_type_and_data_is_no_template(registry, value, text):
     found = run(registry, "filled", args={"a": value})

@@ -37,11 +37,12 @@ def arguments(process: Process, pairs: Sequence[str], whole: str | None) -> Json
     found: dict[str, Json] = {}
     if whole is not None:
         try:
-            found = json.loads(whole)
+            given: Json = json.loads(whole)
         except ValueError as error:
             raise UsageError(f"`--args` is not JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(given, dict):
             raise UsageError('`--args` wants a JSON object, such as \'{"id": "A42"}\'')
+        found = cast("dict[str, Json]", given)
     known = properties(process.method.parameters or {})
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -52,7 +53,7 @@ def arguments(process: Process, pairs: Sequence[str], whole: str | None) -> Json
 
 
 def _value(text: str, schema: Json) -> Json:
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = cast("Mapping[str, Json]", schema).get("type") if isinstance(schema, Mapping) else None
     if kind is not None and "string" in (kind if isinstance(kind, list) else [kind]):
         return text
     try:

@@ -82,9 +82,7 @@ async def call(function: Callable[..., Any], args: Json, host: Host, name: str) 
     return await _invoke(_described(function, callback=True), args, host, file, file, name)
 
 
-async def _invoke(
-    function: "_Function", args: Json, host: Host, file: str, shown: str, name: str
-) -> Json:
+async def _invoke(function: "_Function", args: Json, host: Host, file: str, shown: str, name: str) -> Json:
     context = Context(host)
     try:
         if function.is_async:
@@ -112,7 +110,7 @@ def _plain(value: Any) -> Json:
     if isinstance(value, dict) and "message" in value:
         said = cast("dict[str, Any]", value)
         return {**said, "message": _plain(said["message"])}
-    return value
+    return cast("Json", value)
 
 
 def _failure(error: BaseException, file: str, shown: str, name: str) -> Failed:
@@ -134,12 +132,12 @@ class _Function(NamedTuple):
     """Whether the message is the first argument, since no parameter has its name."""
 
     def fill(self, args: Json, host: Host, context: Any) -> inspect.BoundArguments:
-        """Bind copies of the arguments, by name or in order, and what the runner fills where they do not say it.
+        """Bind the arguments, by name or in order, and what the runner fills where they do not say it.
 
         Raises Failed of kind `bad_args` where they do not suit the function.
         """
-        named = cast("dict[str, Json]", deepcopy(args)) if isinstance(args, dict) else {}
-        rest = [] if named else list(cast("list[Json]", deepcopy(args or [])))
+        named = dict(cast("dict[str, Any]", args)) if isinstance(args, dict) else {}
+        rest = [] if isinstance(args, dict) else list(cast("list[Any]", args or []))
         if self.first:
             rest.insert(0, self._filled("message", host, context))
         for name in _FILLED:
@@ -172,7 +170,7 @@ class _Function(NamedTuple):
 
 
 async def _function(file: FilePath, name: str) -> _Function:
-    stat = file.stat()
+    stat = file.stat()  # noqa: ASYNC240 - a stat takes less than a thread
     found = _loaded.get((str(file), stat.st_mtime_ns, stat.st_size))
     if found is None:
         found = await _in_thread(lambda: _import(str(file), stat.st_mtime_ns, stat.st_size))
@@ -226,7 +224,7 @@ def _first(signature: inspect.Signature) -> inspect.Parameter | None:
     return None
 
 
-_ANY: Final = inspect.signature(lambda *args, **kwargs: None)
+_ANY: Final = inspect.signature(lambda *args, **kwargs: None)  # noqa: ARG005 - their names are the signature
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -419,7 +417,9 @@ class BlockingContext:
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.get_ident() == self._thread:
             work.close()
-            raise UsageError("this `context` waits, and would wait for itself: use it in the function's own thread")
+            raise UsageError(
+                "this `context` waits, and would wait for itself: use it in the function's own thread"
+            )
         if self.cancelled:
             work.close()
             raise Failed.of("cancelled", "the call was given up")

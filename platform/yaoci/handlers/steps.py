@@ -10,7 +10,7 @@ from ..errors import Failed
 from ..marks import Doc, Form
 from ..values import Json, as_text
 
-_STRENGTH: Final = ("read", "idempotent", "write")
+_STRENGTH: Final[tuple[Effect, ...]] = ("read", "idempotent", "write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class StepsHandler:
 
     def effect(self, spec: Steps, of: Callable[[str], Effect]) -> Effect:
         """Return the strongest effect of its parts."""
-        found = [_effect(step, of) for step in spec.steps]
-        return max(found, key=_STRENGTH.index, default="read")
+        found: list[Effect] = ["read", *(_effect(step, of) for step in spec.steps)]
+        return max(found, key=_STRENGTH.index)
 
     async def invoke(self, spec: Steps, args: Json, host: Host) -> Json:
         """Return what `return` says, else the last step's result. Raises Failed of a step that fails."""
