@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 from yaoci.compiler import compile_project
-from yaoci.handlers.python import _loaded
+from yaoci.functions import _loaded
 
 
 def project(folder, files):

@@ -9,7 +9,6 @@ from yaoci import Failed, Message, Runner
 from yaoci.callbacks import POINTS, THENS, bind, messages_of, read
 from yaoci.errors import UsageError
 from yaoci.models.scripted import Scripted
-from yaoci.thens import MAY
 
 from .project import loaded, project
 
@@ -226,10 +225,6 @@ def test_a_callback_that_leads_nowhere_is_a_wrong_use(registry):
 @pytest.mark.parametrize("value", [None, 5, "text", [], {}, {"than": "replace"}, [{"then": "replace"}]])
 def test_a_result_without_then_says_nothing(registry, value):
     assert answer(registry, lambda: value) == "hi"
-
-
-def test_each_hook_allows_what_the_language_says():
-    assert {name: set(point.may) for name, point in POINTS.items()} == {k: set(v) for k, v in MAY.items()}
 
 
 SAID = {

@@ -18,11 +18,11 @@ ORDER = """
     traps faults reader messages events sandbox expressions templating
     source diagnostics
     spec derive definitions schemas pysource
-    contracts render arguments thens rule written offers transport prompted
+    contracts render arguments thens rule written offers transport prompted contexts threads functions
     registry endpoints
     handlers models stores launchers rules catalogue
     loader documents builder
-    compiler engine callbacks toolbox tree host turn
+    compiler engine callbacks toolbox tree host asking toolrounds turn calls stream
     runner
     cli
     __main__

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from yaoci import contracts, documents, loader, spec, thens
-from yaoci.callbacks import POINTS
-from yaoci.callbacks import THENS as KNOWN_THENS
+from yaoci import contracts, documents, loader, spec
 from yaoci.compiler import compile_project, rules
 from yaoci.diagnostics import Code
 from yaoci.source import CODES
@@ -92,13 +90,6 @@ def test_a_code_tells_its_family():
     }
     assert all(code[0] == "Y" and code[1:].isdecimal() and len(code) == 4 for code, _ in codes())
     assert {code[1] for code, _ in codes()} <= {*families, "6", "8", "9"}
-
-
-def test_what_is_judged_of_then_is_what_a_run_does():
-    assert {name: frozenset(may) for name, may in thens.MAY.items()} == {
-        name: at.may for name, at in POINTS.items()
-    }
-    assert set(thens.THENS) == set(KNOWN_THENS)
 
 
 def test_every_rule_is_seen_at_work_in_a_golden_case():

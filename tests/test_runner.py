@@ -9,8 +9,8 @@ from yaoci.contracts import Delta
 from yaoci.errors import Diverged, Superseded
 from yaoci.messages import merge
 from yaoci.models.scripted import Scripted
-from yaoci.runner import BEHIND
 from yaoci.stores.memory import MemoryJournal
+from yaoci.stream import BEHIND
 
 from .project import loaded, project
 

@@ -322,7 +322,11 @@ def test_the_name_of_a_path_with_a_default_is_what_the_parser_finds(path):
 
 
 def test_simple_conditions_are_judged_without_the_parser():
-    for text in ("event.args.id in args.closed", "shared.status == 'on its way'", "steps.order.expected is defined"):
+    for text in (
+        "event.args.id in args.closed",
+        "shared.status == 'on its way'",
+        "steps.order.expected is defined",
+    ):
         assert _compared(text) is not None
     assert _defaulted("{{ steps.answer | default('A person will write to you.') }}") is not None
 

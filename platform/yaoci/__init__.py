@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .events import Event
     from .messages import Message
     from .registry import Registry
-    from .runner import Outcome, Runner, Stream
+    from .runner import Runner
+    from .stream import Outcome, Stream
 
 __all__ = [
     "DefinitionError", "Diagnostic", "Event", "Failed", "Failure", "Message", "Outcome", "Registry", "Report", "Runner",
@@ -26,8 +27,8 @@ __all__ = [
 
 _WHERE = {
     "DefinitionError": "diagnostics", "Diagnostic": "diagnostics", "Event": "events", "Failed": "errors", "Failure": "errors",
-    "Message": "messages", "Outcome": "runner", "Registry": "registry", "Report": "diagnostics", "Runner": "runner",
-    "Stream": "runner", "UsageError": "errors", "YaociError": "errors", "check": "compiler", "load": "compiler",
+    "Message": "messages", "Outcome": "stream", "Registry": "registry", "Report": "diagnostics", "Runner": "runner",
+    "Stream": "stream", "UsageError": "errors", "YaociError": "errors", "check": "compiler", "load": "compiler",
 }  # fmt: skip
 
 

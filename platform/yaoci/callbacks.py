@@ -11,6 +11,7 @@ from .errors import Failed, UsageError
 from .messages import Message
 from .registry import Link, Registry, link
 from .spec import decode
+from .thens import MAY, THENS
 from .values import Json
 
 # -- what a link says ----------------------------------------------------------------------------------
@@ -68,8 +69,6 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "stop": frozenset({"message"}), "fail": frozenset({"error"}),
 }  # fmt: skip
 
-THENS: Final = tuple(_FIELDS)
-
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -80,20 +79,16 @@ class Point:
     changes: frozenset[str] = frozenset()
 
 
-def _point(name: str, may: str, changes: str = "") -> tuple[str, Point]:
-    return name, Point(name, frozenset([*may.split(), "fail"]), frozenset(changes.split()))
+_CHANGES: Final[Mapping[str, str]] = {
+    "create": "input options model args",
+    "tool": "args",
+    "result": "result",
+}
+"""What of its `event` a hook lets change."""
 
-
-POINTS: Final[Mapping[str, Point]] = dict(
-    [
-        _point("create", "change answer next stop", "input options model args"),
-        _point("tool", "change answer refuse stop", "args"),
-        _point("result", "change next stop", "result"),
-        _point("done", "replace next"),
-        _point("fail", "answer next"),
-        _point("callback", "replace next stop"),
-    ]
-)
+POINTS: Final[Mapping[str, Point]] = {
+    name: Point(name, frozenset(may), frozenset(_CHANGES.get(name, "").split())) for name, may in MAY.items()
+}
 """The hooks of a turn, and `callback`, the chain of a call."""
 
 

@@ -13,7 +13,11 @@ def process(
     *, name: str = "", effect: Literal["read", "write", "idempotent"] | None = None
 ) -> Callable[[F], F]: ...
 def process(
-    function: F | None = None, /, *, name: str = "", effect: str | None = None  # noqa: ARG001 - they are read from the source
+    function: F | None = None,
+    /,
+    *,
+    name: str = "",  # noqa: ARG001 - read from the source
+    effect: str | None = None,  # noqa: ARG001 - read from the source
 ) -> F | Callable[[F], F]:
     """Mark a function of a Python file under processes/ as a process; it stays the function it is.
 

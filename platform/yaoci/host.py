@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, cast
 
+from . import functions
 from .arguments import bind
 from .contracts import Key
 from .definitions import AssistantStep, text_of
 from .errors import Failed, UsageError
 from .events import EventKind
-from .handlers import python
 from .messages import Message
 from .registry import ASSISTANTS, Link, Process
 from .schemas import explain
@@ -342,7 +342,7 @@ async def _call_function(host: Host, one: Link, args: Json) -> Json:
     tree, function = host.tree, cast("Callable[..., Any]", one.function)
 
     async def body() -> Json:
-        return await python.call(function, args, host, one.name)
+        return await functions.call(function, args, host, one.name)
 
     async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
         asked = {"function": one.name, "args": args} if tree.engine.durable else None

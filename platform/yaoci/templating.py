@@ -175,9 +175,7 @@ _COMPARED = re.compile(
 )
 """A value, or two that are compared, or one that is asked for."""
 
-_DEFAULTED = re.compile(
-    rf"\{{\{{ *({_WORD}(?:\.{_WORD})*) *\| *default\( *'[^'\\\n\r{{}}]*' *\) *\}}\}}"
-)
+_DEFAULTED = re.compile(rf"\{{\{{ *({_WORD}(?:\.{_WORD})*) *\| *default\( *'[^'\\\n\r{{}}]*' *\) *\}}\}}")
 _OPERATORS: Final = frozenset("and or in is if else not".split())  # noqa: SIM905
 
 

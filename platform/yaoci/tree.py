@@ -38,7 +38,10 @@ def tighter(one: Limits | None, other: Limits | None) -> Limits:
     if one is None or other is None:
         return one or other or Limits()
     return Limits(
-        **{f.name: min(_said(getattr(one, f.name), getattr(other, f.name)), default=None) for f in fields(Limits)}
+        **{
+            f.name: min(_said(getattr(one, f.name), getattr(other, f.name)), default=None)
+            for f in fields(Limits)
+        }
     )
 
 

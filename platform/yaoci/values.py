@@ -138,7 +138,7 @@ def at(value: Json, path: Path) -> Json:
         if isinstance(found, dict) and isinstance(step, str):
             found = cast("dict[str, Json]", found).get(step)
         elif isinstance(found, list) and isinstance(step, int):
-            items = cast("list[Json]", found)
+            items: list[Json] = found  # pyright: ignore[reportUnknownVariableType]
             found = items[step] if -len(items) <= step < len(items) else None
         else:
             return None

@@ -6,9 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from yaoci import Failed, Message, Runner, engine
+from yaoci import Failed, Message, Runner, contexts, engine, threads
 from yaoci.errors import UsageError
-from yaoci.handlers import python
 from yaoci.models.scripted import Scripted
 from yaoci.stores.memory import MemoryJournal
 
@@ -397,7 +396,7 @@ def test_a_blocking_context_does_not_wait_for_its_own_loop():
         class Host:
             cancelled = False
 
-        context = python.BlockingContext(python.Context(Host()), asyncio.get_running_loop())
+        context = contexts.BlockingContext(contexts.Context(Host()), asyncio.get_running_loop())
         with pytest.raises(UsageError, match="would wait for itself"):
             context.log("x")
 
@@ -486,7 +485,7 @@ ENDING = """
 
 def test_a_thread_that_is_given_up_is_left_behind_and_can_do_nothing_more(tmp_path):
     registry = module(tmp_path, ENDING)
-    left = python._Left.count
+    left = threads._Left.count
 
     async def main():
         task = asyncio.ensure_future(Runner(registry).call("p.waits"))
@@ -494,7 +493,7 @@ def test_a_thread_that_is_given_up_is_left_behind_and_can_do_nothing_more(tmp_pa
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert python._Left.count == left + 1
+        assert threads._Left.count == left + 1
 
     asyncio.run(main())
     found = loaded(tmp_path / "processes/p.py")
@@ -504,7 +503,7 @@ def test_a_thread_that_is_given_up_is_left_behind_and_can_do_nothing_more(tmp_pa
     for thread in threading.enumerate():
         if thread.name == "yaoci-process":
             thread.join(20)
-    assert python._Left.count == left
+    assert threads._Left.count == left
 
 
 def test_a_function_that_swallows_the_cancel_can_do_nothing_more(tmp_path, monkeypatch):
@@ -524,7 +523,7 @@ def test_a_function_that_swallows_the_cancel_can_do_nothing_more(tmp_path, monke
 
 
 def test_so_many_threads_may_be_left_behind_and_no_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(python, "MAX_LEFT", python._Left.count)
+    monkeypatch.setattr(threads, "MAX_LEFT", threads._Left.count)
     failed = failure(module(tmp_path, ENDING), "p.add")
     assert failed.kind == "limit"
     assert "no new one starts" in failed.text

@@ -42,7 +42,9 @@ def from_sync_code(runner: Runner) -> None:
     def shout(message: Message) -> dict[str, Any]:
         return {"then": "replace", "message": message.text.upper()}
 
-    outcome = runner.call_sync("orders.find", args={"id": "A42"}, callback=[shout, {"name": "audit.log", "args": [1]}])
+    outcome = runner.call_sync(
+        "orders.find", args={"id": "A42"}, callback=[shout, {"name": "audit.log", "args": [1]}]
+    )
     assert_type(outcome.usage.input, int)
 
 

@@ -32,7 +32,9 @@ yaoci call orders.find --arg id=A42           run one process
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `argv` is without the program's name."""
-    gc.set_threshold(100_000, 50, 50)  # reading a project makes many values and hardly a cycle: 10 % at 1,000 files
+    gc.set_threshold(
+        100_000, 50, 50
+    )  # reading a project makes many values and hardly a cycle: 10 % at 1,000 files
     open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if instruction := os.environ.get(_COMPLETE):

@@ -15,8 +15,9 @@ from ..errors import UsageError
 from ..events import Event
 from ..messages import Message
 from ..registry import Process, Registry
-from ..runner import Outcome, Runner
+from ..runner import Runner
 from ..schemas import properties
+from ..stream import Outcome
 from ..values import Json, as_text, compact
 from ._terminal import Global, is_terminal
 
