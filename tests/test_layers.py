@@ -17,7 +17,7 @@ ORDER = """
     errors texts patterns shadow annotations sse
     traps faults reader messages events sandbox expressions templating
     source diagnostics
-    spec derive definitions schemas pysource
+    spec derive definitions keywords acceptors wording judging flaws schemas pysource
     contracts render arguments thens rule written offers transport prompted contexts threads functions
     registry endpoints
     handlers models stores launchers rules catalogue

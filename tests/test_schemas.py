@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, SchemaError
 
-from yaoci import schemas
-from yaoci.schemas import ERRORS, Misfit, Shape, explain, flaws, properties
+from yaoci import acceptors, keywords, schemas, wording
+from yaoci.flaws import ERRORS, Flaw, flaws
+from yaoci.keywords import properties
+from yaoci.schemas import Shape, explain
+from yaoci.wording import Misfit
 
 RUNAWAY = "^(a+)+$"
 LONG = "a" * 40 + "b"
@@ -34,7 +37,7 @@ scalars = (
 anything = st.recursive(scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2), max_leaves=4)  # fmt: skip
 names = st.lists(st.sampled_from("abc"), max_size=2, unique=True)
 leaves = {
-    "type": st.sampled_from([*schemas.TYPES, ["string", "null"], ["integer", "number"]]),
+    "type": st.sampled_from([*keywords.TYPES, ["string", "null"], ["integer", "number"]]),
     "enum": st.lists(anything, max_size=3),
     "const": anything,
     "multipleOf": st.integers(1, 3),
@@ -76,7 +79,7 @@ def doubtful(draw):
     where = draw(
         st.sampled_from([schema, *(v for v in schema.get("properties", {}).values() if isinstance(v, dict))])
     )
-    key = draw(st.sampled_from(sorted({*schemas._LEAVES, *schemas._PARTS} - {"$ref", "$dynamicRef", "$id"})))
+    key = draw(st.sampled_from(sorted({*keywords.LEAVES, *keywords.PARTS} - {"$ref", "$dynamicRef", "$id"})))
     where[key] = draw(anything)
     return schema
 
@@ -118,7 +121,7 @@ BAD = [
 
 @pytest.mark.parametrize(("schema", "path", "text", "help_"), BAD, ids=[text for *_, text, _ in BAD])
 def test_what_is_no_schema_is_told_once_with_its_place_and_what_to_do(schema, path, text, help_):
-    assert flaws(schema) == [schemas.Flaw(path, "not-a-schema", text, help_)]
+    assert flaws(schema) == [Flaw(path, "not-a-schema", text, help_)]
 
 
 SLIPS = [
@@ -256,7 +259,7 @@ def test_a_value_fits_just_where_jsonschema_says_so(schema, value):
 @settings(max_examples=400, deadline=None)
 @given(sound, anything)
 def test_what_the_closures_accept_jsonschema_accepts(schema, value):
-    if schemas._surely(schemas._tested(schema), value):
+    if acceptors.surely_fits(acceptors.test_of(schema), value):
         assert Draft202012Validator(schema).is_valid(value)
 
 
@@ -379,7 +382,7 @@ def chain(keyword, last, levels=40):
 )  # fmt: skip
 def test_no_search_runs_away_wherever_it_stands(schema, value, path):
     assert Shape(schema).misfits(value) == [
-        Misfit(path, f"{schemas._name(path)} took too long to compare with `{RUNAWAY}`")
+        Misfit(path, f"{wording.in_path_form(path)} took too long to compare with `{RUNAWAY}`")
     ]
 
 
@@ -557,7 +560,8 @@ def test_misfits_are_explained_in_one_text(what, text):
 def test_ordinary_schemas_and_values_do_not_import_jsonschema():
     script = """
 import sys
-from yaoci.schemas import Shape, flaws
+from yaoci.flaws import flaws
+from yaoci.schemas import Shape
 schema = {"type": "object", "required": ["id"], "additionalProperties": False, "properties": {
     "id": {"type": "string", "pattern": "^A[0-9]+$", "description": "A number."},
     "to": {"anyOf": [{"type": "string", "format": "email"}, {"type": "null"}], "default": None},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yaoci.schemas import ERRORS, flaws
+from yaoci.flaws import ERRORS, flaws
 
 CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases" / "schemas"
 ABSENT = pytest.mark.skip(reason="the folder of cases is not there")
