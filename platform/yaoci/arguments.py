@@ -5,8 +5,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from .definitions import Method
 from .diagnostics import did_you_mean, listed
+from .flaws import ERRORS, flaws
+from .keywords import properties
 from .pysource import FILLED
-from .schemas import ERRORS, Shape, flaws, properties
+from .schemas import Shape
 from .templating import has_template
 from .values import Json, Path
 

@@ -12,9 +12,10 @@ from .definitions import Assistant, AssistantStep
 from .derive import dump
 from .errors import Failed, UsageError, YaociError
 from .host import Follower, Host, run_process
+from .keywords import properties
 from .messages import Message
 from .registry import ASSISTANTS, Link, Unit, home_of
-from .schemas import Shape, explain, properties
+from .schemas import Shape, explain
 from .tree import Budget, Called, Tree, keep, tighter
 from .turn import Ended, Turn
 from .values import Json, as_text, canonical

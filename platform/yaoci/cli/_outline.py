@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from json import dumps
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ..keywords import properties
 from ..render import columns, visible, wrapped
-from ..schemas import properties
 from ..values import Json
 
 _BOLD, _DIM, _CYAN, _BLUE, _GREEN, _YELLOW = "1", "2", "36", "1;34", "32", "33"

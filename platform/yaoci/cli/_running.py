@@ -13,10 +13,10 @@ import click
 from ..endpoints import problem
 from ..errors import UsageError
 from ..events import Event
+from ..keywords import properties
 from ..messages import Message
 from ..registry import Process, Registry
 from ..runner import Runner
-from ..schemas import properties
 from ..stream import Outcome
 from ..values import Json, as_text, compact
 from ._terminal import Global, is_terminal

@@ -6,8 +6,9 @@ from typing import Final
 from ..arguments import judge
 from ..definitions import Method
 from ..diagnostics import Code
+from ..flaws import ERRORS, flaws
 from ..rule import Finding, Rule, View
-from ..schemas import ERRORS, Shape, flaws
+from ..schemas import Shape
 from ..spec import Node
 from ..values import Json, at
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..diagnostics import Code
+from ..flaws import flaws
 from ..marks import Schema
 from ..rule import Finding, Rule, View
-from ..schemas import flaws
 from ..spec import Node
 
 _ELSEWHERE: Final = frozenset({"array-without-items", "property-key", "regex-dialect"})

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..diagnostics import Code
+from ..flaws import ERRORS, flaws
 from ..marks import Schema
 from ..rule import Finding, Rule, View
-from ..schemas import ERRORS, flaws
 from ..spec import Node
 
 _SLUGS: Final = frozenset({"array-without-items", "property-key", "regex-dialect"})
