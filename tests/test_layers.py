@@ -14,7 +14,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "platform"
 # From the bottom up: a module imports only what stands before it. A folder stands for all its modules.
 ORDER = """
     version declare values marks
-    errors texts patterns shadow annotations sse
+    errors texts patterns formats shadow annotations sse
     traps faults reader messages events sandbox expressions templating
     source diagnostics
     spec derive definitions keywords acceptors wording judging flaws schemas pysource

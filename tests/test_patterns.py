@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from yaoci import patterns
-from yaoci.patterns import FORMATS, PatternTimeout, fault, search, surely
+from yaoci.formats import FORMATS
+from yaoci.patterns import PatternTimeout, fault, search, surely
 
 RUNAWAY = [
     (r"^(a+)+$", "a" * 40 + "b"),

@@ -5,8 +5,9 @@ from functools import partial
 from operator import ge, gt, le, lt
 from typing import Any
 
+from .formats import FORMATS
 from .keywords import LEAVES, PARTS, TYPES, Test, is_any, is_flag, is_list, is_object, is_text, is_whole
-from .patterns import FORMATS, fault, surely
+from .patterns import fault, surely
 from .values import Json, equal_key
 
 # keywords that are left to `jsonschema`

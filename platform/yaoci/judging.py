@@ -9,8 +9,9 @@ from typing import Any
 
 from .acceptors import divides, repeated
 from .diagnostics import did_you_mean
+from .formats import FORMATS
 from .keywords import PARTS, is_list, is_number, is_object, is_text, object_of, parts_of
-from .patterns import FORMATS, LIMIT, PatternTimeout, search
+from .patterns import LIMIT, PatternTimeout, search
 from .values import MAX_DEPTH, Json, Path
 from .wording import Misfit, in_path_form, misfits_in, sentence
 

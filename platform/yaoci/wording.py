@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .diagnostics import nearest
+from .formats import FORMATS
 from .keywords import NOUNS, is_list, is_number, is_text, kind_of, object_of
-from .patterns import FORMATS
 from .values import Json, Path, compact
 
 
