@@ -94,3 +94,15 @@ def test_a_function_whose_signature_is_not_known_takes_anything():
 def test_a_method_without_parameters_takes_nothing():
     assert told([1], None) == [((), "`m` takes no arguments")]
     assert told([], None) == []
+
+
+NEEDY = {"type": "object", "properties": {"by": {}, "at": {}}, "required": ["by"]}
+
+
+def test_one_unknown_name_and_one_that_is_missing_are_one_mistake():
+    (misfit,) = judge({"from": "x"}, method(NEEDY), "m")
+    assert (misfit.path, misfit.help) == (("from",), "did you mean `by`?")
+
+
+def test_of_two_unknown_names_neither_is_the_one_that_is_missing():
+    assert [path for path, _ in told({"from": 1, "to": 2}, NEEDY)] == [("from",), ("to",), ()]

@@ -369,6 +369,26 @@ def test_a_link_that_fails_is_named_with_its_place(registry):
     assert failed.place == f"{__file__}:{thrower.__code__.co_firstlineno + 1}"
 
 
+def test_a_lambda_is_named_by_where_it_stands(registry):
+    thrower = lambda message: message.nothing  # noqa: E731
+    line = thrower.__code__.co_firstlineno
+    failed = failure(registry, thrower)
+    named = f"a function (test_callbacks.py:{line})"
+    assert failed.text.startswith(
+        f"the callback `{named}` of `callback` failed: `{named}` raised AttributeError"
+    )
+    failed = failure(registry, {"name": lambda: 1, "args": [1]})
+    assert (failed.kind, "`a function (test_callbacks.py:" in failed.text) == ("bad_args", True)
+
+
+def test_next_that_leads_nowhere_fails_the_callback_that_says_it(registry):
+    over = {"then": "next", "process": "p.lgo"}
+    failed = failure(registry, saying(over))
+    assert failed.text.startswith("the callback `partial` of `callback` failed: `then: next` leads nowhere")
+    chain = [{"name": one, "on_error": "skip"} for one in saying(over)]
+    assert answer(registry, chain) == answer(registry, [])
+
+
 def test_then_fail_fails(registry):
     failed = failure(registry, saying({"then": "fail", "error": "too rude"}))
     assert failed.kind == "failed"

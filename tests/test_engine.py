@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from yaoci import engine as engine_module
 from yaoci.contracts import Branch
-from yaoci.engine import Engine
-from yaoci.errors import Diverged, Failed, Superseded
+from yaoci.engine import Engine, Late
+from yaoci.errors import Diverged, Failed, Failure, Superseded
 from yaoci.stores.memory import MemoryJournal
 from yaoci.values import MAX_BYTES
 
@@ -527,16 +527,23 @@ def test_a_scope_that_failed_or_was_late_stays_so():
     asyncio.run(main())
 
 
+LATE = Failure("timeout", "the turn took too long", "a.yaml:3")
+
+
 def test_a_deadline_records_only_that_it_passed():
     async def main():
         journal, seen = MemoryJournal(), []
         engine = await leg(journal)
-        assert await engine.deadline("fine", giving(1, seen), 9) == 1
-        assert (await failure_of(engine.deadline("own", failing(), 9))).kind == "failed"
-        assert (await failure_of(engine.deadline("late", never(seen), 0.01))).kind == "timeout"
+        assert await engine.deadline("fine", giving(1, seen), 9, LATE) == 1
+        assert (await failure_of(engine.deadline("own", failing(), 9, LATE))).kind == "failed"
+        with pytest.raises(Late) as caught:
+            await engine.deadline("late", never(seen), 0.01, LATE)
+        assert caught.value.failure == LATE
         assert set(await entries(journal)) == {"late"}
         again = await leg(journal)
-        assert (await failure_of(again.deadline("late", giving(1, seen), 9))).kind == "timeout"
+        with pytest.raises(Late) as caught:
+            await again.deadline("late", giving(1, seen), 9, LATE)
+        assert caught.value.failure == LATE
         assert seen == [1, "ran"]
 
     asyncio.run(main())
@@ -548,9 +555,12 @@ def test_a_deadline_within_is_not_taken_for_the_one_around_it():
         engine = await leg(journal)
 
         async def body():
-            return await engine.deadline("inner", never([]), 0.01)
+            return await engine.deadline("inner", never([]), 0.01, LATE)
 
-        assert "0.01 s" in (await failure_of(engine.deadline("outer", body, 9))).text
+        other = LATE._replace(text="the outer one")
+        with pytest.raises(Failed) as caught:
+            await engine.deadline("outer", body, 9, other)
+        assert (type(caught.value), caught.value.failure) == (Failed, LATE)
         assert set(await entries(journal)) == {"inner"}
 
     asyncio.run(main())

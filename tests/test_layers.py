@@ -14,15 +14,15 @@ SOURCES = Path(__file__).resolve().parents[1] / "platform"
 # From the bottom up: a module imports only what stands before it. A folder stands for all its modules.
 ORDER = """
     version declare values marks
-    errors texts patterns formats shadow annotations sse
-    traps faults reader messages events sandbox expressions templating
+    errors texts backtracking patterns formats shadow annotations sse
+    traps stops faults reader messages events sandbox expressions templating
     source diagnostics
     spec derive definitions keywords acceptors wording judging flaws schemas pysource
     contracts render arguments thens rule written offers transport prompted contexts threads functions
     registry endpoints
     handlers models stores launchers rules catalogue
     loader documents builder
-    compiler engine callbacks toolbox tree host asking toolrounds turn calls stream
+    compiler engine callbacks toolbox tree given host asking toolrounds turn calls stream
     runner
     cli
     __main__

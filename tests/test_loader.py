@@ -41,6 +41,27 @@ def test_without_a_project_it_says_what_was_looked_for(tmp_path):
         find_root(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("yaoci.yml", "rename it to `yaoci.yaml`"),
+        ("assistant/a.yaml", "there is a folder `assistant`: did you mean `assistants`?"),
+        ("agents/a.yml", "did you mean `assistants`?"),
+        ("processor/p.yaml", "did you mean `processes`?"),
+    ],
+)
+def test_without_a_project_it_says_what_seems_to_be_meant_as_one(tmp_path, name, says):
+    made(tmp_path, name)
+    with pytest.raises(UsageError) as caught:
+        find_root(tmp_path)
+    assert says in str(caught.value)
+
+
+def test_a_folder_without_yaml_is_not_taken_for_one_of_a_project(tmp_path):
+    made(tmp_path, "assistants/a.yaml", "processors/cpu.txt")
+    assert told(tmp_path) == []
+
+
 def test_an_empty_project_has_no_files(tmp_path):
     (tmp_path / "assistants").mkdir()
     assert (ids(tmp_path), told(tmp_path)) == ([], [])

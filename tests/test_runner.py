@@ -1,6 +1,7 @@
 """The door: whole runs, their keys, their kills and resumes, and their streams."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -403,6 +404,81 @@ def test_a_time_out_is_the_same_in_a_later_leg(tmp_path):
     assert log_of(tmp_path) == ["hook", "begun", "cancelled"]
 
 
+def test_an_outcome_has_its_error_on_a_later_leg_too(tmp_path):
+    registry = project(tmp_path, {
+        "assistants/a.yaml": "model: local\nhooks: {fail: f}\nmethods: {f: {value: {then: answer, message: sorry}}}\n",
+    })  # fmt: skip
+    journal = MemoryJournal()
+
+    async def main():
+        running = runner(registry, [[{"fail": {"kind": "auth", "message": "no key"}}]], journal=journal)
+        return [(await running.call("a", "hi", run="r")).error for _ in range(2)]
+
+    live, replayed = asyncio.run(main())
+    assert live == replayed
+    assert (live.kind, live.text) == ("auth", "no key")
+
+
+def test_what_a_closed_record_used_counts_on_a_later_leg(tmp_path):
+    registry = project(tmp_path, {
+        **SHOP,
+        "assistants/asks.yaml": "model: second\nlimits: {calls: 6}\n",
+        "processes/ask.yaml": """
+            methods:
+              all:
+                steps:
+                  - {process: flow}
+                  - {process: fails, on_error: skip}
+                  - {assistant: writer, input: c, timeout: 9s}
+                  - {assistant: asks, input: d}
+              flow: {steps: [{assistant: writer, input: a}]}
+              fails: {steps: [{assistant: asks, input: b}, {fail: no}]}
+            """,
+    })  # fmt: skip
+    counts = []
+
+    async def main():
+        for at in range(1, 40):  # past the last entry it is not killed at all
+            journal = Mortal(at, kept=True)
+            running = Runner(registry, models={"second": ByRound(*WRITER)}, journal=journal)
+            with suppress(Killed):
+                await running.call("ask.all", run="r")
+            journal.revive()
+            counts.append((await running.call("ask.all", run="r")).usage)
+
+    asyncio.run(main())
+    assert len(set(counts)) == 1
+    assert counts[0].output > 0
+
+
+def test_calls_of_a_closed_record_count_on_a_later_leg(tmp_path):
+    registry = project(tmp_path, {
+        "yaoci.yaml": "limits: {calls: 2}\n",
+        "assistants/a.yaml": TALKER,
+        "processes/p.yaml": """
+            methods:
+              all: {steps: [{process: two}, {assistant: a, input: c}]}
+              two: {steps: [{assistant: a, input: a}, {assistant: a, input: b}]}
+            """,
+    })  # fmt: skip
+
+    async def main():
+        failures = []
+        journal = Mortal(5, kept=True)  # t/steps.0 is closed
+        for _ in range(2):
+            try:
+                await runner(registry, ["1", "2", "3"], journal=journal).call("p.all", run="r")
+            except Killed:
+                journal.revive()
+            except Failed as error:
+                failures.append(error.failure)
+        return failures, await keys(journal)
+
+    (failure,), kept = asyncio.run(main())
+    assert "t/steps.0" in kept
+    assert (failure.kind, "`limits.calls` is used up (yaoci.yaml:1)" in failure.text) == ("limit", True)
+
+
 def test_what_was_said_until_a_failure_is_known_to_a_later_leg(tmp_path):
     registry = project(tmp_path, {
         "assistants/a.yaml": """
@@ -582,6 +658,56 @@ def test_another_model_can_be_used_for_every_assistant(tmp_path):
     registry = project(tmp_path, {"assistants/a.yaml": TALKER})
     running = Runner(registry, models={"other": Scripted(["of other"])}, model="other")
     assert asyncio.run(running.call("a", "hi")).output == "of other"
+
+
+DESK = {
+    "yaoci.yaml": "models: {desk: spare/big}\ndefault_model: spare/m\nproviders: {spare: {api: scripted}}\n",
+    "assistants/a.yaml": "model: desk\n",
+}
+
+
+def test_a_model_that_the_project_does_not_use_is_told_with_the_nearest(tmp_path):
+    registry = project(tmp_path, DESK)
+    with pytest.raises(UsageError, match=r"the project has no model `dsk`: did you mean `desk`\?"):
+        Runner(registry, models={"dsk": Scripted([])})
+    for name in ("desk", "spare/big", "spare/m"):
+        Runner(registry, models={name: Scripted([])})
+    hooked = project(tmp_path, {"assistants/b.yaml": "hooks: {create: c}\nmethods: {c: {value: 1}}\n"})
+    Runner(hooked, models={"chosen in a run": Scripted([])})
+
+
+def test_a_model_may_be_given_under_what_its_name_stands_for(tmp_path):
+    closed = []
+
+    class Closing(Scripted):
+        async def close(self):
+            closed.append(1)
+
+    running = Runner(project(tmp_path, DESK), models={"spare/big": Closing(["of code"])})
+    assert asyncio.run(running.call("a", "hi")).output == "of code"
+    assert closed == []
+
+
+def test_a_runner_takes_a_registry():
+    with pytest.raises(UsageError, match=r"not '\.': pass `yaoci\.load"):
+        Runner(".")
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"locle": "de"}, "`context` has no `locle`: did you mean `locale`?"),
+        ({"run": "x"}, "`context` has no `run`"),
+        ("de", "`context` is a mapping"),
+    ],
+)
+def test_a_context_of_another_shape_is_told(tmp_path, context, says):
+    running = runner(project(tmp_path, {"assistants/a.yaml": TALKER}), ["hi"])
+    with pytest.raises(UsageError) as caught:
+        asyncio.run(running.call("a", "hi", context=context))
+    assert says in str(caught.value)
+    with pytest.raises(UsageError):
+        running.stream("a", "hi", context=context)
 
 
 def test_a_model_may_speak_in_lone_surrogates_and_the_run_goes_on(tmp_path):

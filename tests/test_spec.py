@@ -276,6 +276,19 @@ def test_the_text_of_a_yes_is_told_what_to_write():
     assert trouble.help == "write `true`"
 
 
+@pytest.mark.parametrize("key", ["sk-s3cret", "s3cret/+==", " s3cret", 53, "{{ s3cret-x }}", ["s3cret"]])
+def test_what_stands_for_a_variable_is_never_repeated(key):
+    (trouble,) = decode(Settings, {"providers": {"a": {"api": "a", "key": key}}}, kinds()).troubles
+    assert "s3cret" not in trouble.label + trouble.help
+    assert "53" not in trouble.label + trouble.help
+
+
+@pytest.mark.parametrize("key", ["$BOX_KEY", "${BOX_KEY}", "{{ env.BOX_KEY }}", "{{BOX_KEY}}", "env.BOX_KEY"])
+def test_a_variable_that_is_written_as_elsewhere_is_told_its_name(key):
+    (trouble,) = decode(Settings, {"providers": {"a": {"api": "a", "key": key}}}, kinds()).troubles
+    assert trouble.help == "write `BOX_KEY`"
+
+
 # -- nodes ------------------------------------------------------------------------------------------
 
 

@@ -406,7 +406,7 @@ def test_a_tools_limit_is_a_result_and_the_runs_limit_a_failure(tmp_path):
         """})  # fmt: skip
     calls = [("shop_charge", {"id": "A1"}), ("shop_charge", {"id": "A2"})]
     ran = Ran(project(tmp_path, files), [calling(*calls), "ok"])
-    assert "may be called 1 times in a turn" in ran.results()[1]["error"]
+    assert "may be called once in a turn" in ran.results()[1]["error"]
     ran = Ran(project(tmp_path, assistant("limits: {calls: 2}")), [calling(*calls), "ok"])
     assert ran.failure.kind == "limit"
     assert "`limits.calls` is used up (assistants/a.yaml:" in ran.failure.text
@@ -502,8 +502,16 @@ def test_what_done_puts_in_the_answers_place_must_fit_returns_too(tmp_path):
 BUSY = [[{"fail": {"kind": "overloaded", "message": "busy"}}]]
 
 
-def failing(tmp_path, hooks, methods, more=""):
-    return project(tmp_path, assistant(f"hooks: {{{hooks}}}\nmethods: {{{methods}}}\n{more}"))
+class Silent(Scripted):
+    """A model that never answers."""
+
+    async def stream(self, request):
+        await asyncio.Event().wait()
+        yield Delta()
+
+
+def failing(tmp_path, hooks, methods, more="", **files):
+    return project(tmp_path, assistant(f"hooks: {{{hooks}}}\nmethods: {{{methods}}}\n{more}", files))
 
 
 def test_fail_answers_and_its_answer_goes_through_done(tmp_path):
@@ -536,14 +544,72 @@ def test_fail_runs_for_limits_and_deadlines(tmp_path):
     methods = "f: {value: {then: answer, message: '{{ event.error.kind }}'}}"
     ran = Ran(failing(tmp_path, "fail: f", methods, "limits: {rounds: 1}"), [FIND])
     assert ran.text == "limit"
-
-    class Silent(Scripted):
-        async def stream(self, request):
-            await asyncio.Event().wait()
-            yield Delta()
-
     registry = failing(tmp_path, "fail: f", methods, "limits: {timeout: 20ms}")
     assert Ran(registry, [], models={"local": Silent()}).text == "timeout"
+
+
+def test_a_deadline_names_its_limit_and_where_that_is_written(tmp_path):
+    ran = Ran(project(tmp_path, assistant("limits: {timeout: 20ms}\n")), [], models={"local": Silent()})
+    assert ran.failure.text == "the turn took longer than 0.02 s: `limits.timeout`"
+    assert ran.failure.place == "assistants/a.yaml:3"
+    files = assistant("limits: {timeout: 9s}\n", {"yaoci.yaml": "\n\nlimits: {timeout: 20ms}\n"})
+    ran = Ran(project(tmp_path, files), [], models={"local": Silent()})
+    assert ran.failure.place == "yaoci.yaml:3"
+
+
+def test_a_used_up_limit_names_where_it_is_written(tmp_path):
+    registry = project(tmp_path, assistant("", {"yaoci.yaml": "\nlimits: {rounds: 1}\n"}))
+    ran = Ran(registry, [FIND])
+    assert ran.failure.text == "the model was asked once and has not answered: `limits.rounds` is used up"
+    assert ran.failure.place == "yaoci.yaml:2"
+
+
+def test_fail_may_not_take_for_ever_after_a_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr("yaoci.turn.LAST_WORDS", 0.02)
+    python = "import asyncio\nasync def f():\n    await asyncio.Event().wait()\n"
+    more = "limits: {timeout: 20ms}"
+    registry = failing(tmp_path, "fail: f", "f: {python: f}", more, **{"assistants/a.py": python})
+    ran = Ran(registry, [], models={"local": Silent()})
+    assert ran.failure.kind == "timeout"
+    assert ran.failure.text.endswith("`limits.timeout` (and then `fail` took longer than 0.02 s)")
+
+
+def test_an_answer_of_fail_is_told_with_its_error(tmp_path):
+    for said in ("{then: answer, message: sorry}", "{then: next, assistant: b}"):
+        files = {"assistants/b.yaml": "model: local\n"}
+        ran = Ran(failing(tmp_path, "fail: f", f"f: {{value: {said}}}", **files), [*BUSY, "of b"])
+        assert (ran.outcome.state, ran.outcome.error.kind, ran.outcome.error.text) == (
+            "done",
+            "overloaded",
+            "busy",
+        )
+        (note,) = ran.of("note")
+        assert note.data == {
+            "text": "the turn failed, and `fail` answered",
+            "error": ran.outcome.error.to_json(),
+        }
+        assert ran.events[-1].data["error"] == ran.outcome.error.to_json()
+    assert Ran(project(tmp_path, assistant("")), ["hi"]).outcome.error is None
+
+
+def test_a_text_that_was_shown_ends_where_the_turn_fails(tmp_path):
+    half = [[{"say": "Half a"}, {"fail": {"kind": "stream_cut"}}]]
+    ran = Ran(project(tmp_path, assistant("")), half)
+    pieces = [event.message for event in ran.of("message")]
+    assert (pieces[-1].text, pieces[-1].done, pieces[-1].data) == ("Half a", True, {"cut": "failed"})
+    assert {message.id for message in pieces} == {pieces[0].id}
+    answered = failing(tmp_path, "fail: f", "f: {value: {then: answer, message: sorry}}")
+    assert Ran(answered, half).settled == ["sorry"]
+    assert Ran(project(tmp_path, assistant("stream: held\n")), half).of("message") == []
+
+
+def test_a_text_before_calls_is_settled_and_not_cut_when_the_turn_fails_later(tmp_path):
+    registry = project(tmp_path, assistant("hooks: {tool: g}\nmethods: {g: {steps: [{fail: no}]}}\n"))
+    ran = Ran(registry, [[{"say": "Let me see."}, FIND]])
+    assert ran.failure.text.endswith("failed: no")
+    assert [message.data for message in (event.message for event in ran.of("message")) if message.done] == [
+        None
+    ]
 
 
 def test_fail_sees_what_was_said_until_then(tmp_path):
@@ -608,6 +674,33 @@ def test_next_that_leads_nowhere_is_told(tmp_path):
     ran = Ran(over(tmp_path, "{then: next, process: '{{ vars.to }}'}", to="shop.chrage"), ["hi"])
     assert ran.failure.kind == "missing"
     assert "did you mean `shop.charge`?" in ran.failure.text
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("{then: next, process: '{{ vars.to }}'}", "leads nowhere: no process is called `shop.chrage`"),
+        (
+            "{then: next, process: shop.find, args: {id: '{{ vars.to }}'}}",
+            "the arguments of `shop.find` do not fit",
+        ),
+        ("{then: next, assistant: b, input: '{{ vars.none }}'}", "there is nothing to answer"),
+    ],
+)
+@pytest.mark.parametrize("hook", ["create", "done", "result"])
+def test_a_hand_over_that_cannot_be_fails_the_turn_that_says_it(tmp_path, hook, said, says):
+    text = f"""
+vars: {{to: shop.chrage, none: ''}}
+hooks:
+  {hook}: d
+  fail: f
+methods: {{d: {{value: {said}}}, f: {{value: {{then: answer, message: "sorry: {{{{ event.error.message }}}}"}}}}}}
+"""
+    script = [FIND, "hi"] if hook == "result" else ["hi"]
+    ran = Ran(project(tmp_path, assistant(text, {"assistants/b.yaml": "model: local\n"})), script)
+    assert ran.text.startswith(f"sorry: the callback `a:d` of `{hook}` failed: ")
+    assert says in ran.text
+    assert ran.outcome.error.place == "assistants/a.yaml:6"
 
 
 def test_rounds_go_on_through_a_hand_over(tmp_path):

@@ -100,7 +100,7 @@ def test_nesting_has_an_end():
         canonical(nested(MAX_DEPTH + 2))
     loop = []
     loop.append(loop)
-    with pytest.raises(NotJsonError, match="deeper"):
+    with pytest.raises(NotJsonError, match="more than 500,000 values"):
         canonical(loop)
 
 
@@ -143,3 +143,20 @@ def test_paths_lead_into_values():
     assert [at(value, path) for path in ((), ("a", 1, "b"), ("a", -1), ("a", 2), ("a", "b"), ("x",), ("a", 0, 0))] == [
         value, 2, {"b": 2}, None, None, None, None
     ]  # fmt: skip
+
+
+def test_values_that_are_shared_count_each_time():
+    value = {"a": 1}
+    for _ in range(60):
+        value = {"a": value, "b": value}
+    with pytest.raises(NotJsonError, match="more than 500,000 values"):
+        canonical(value)
+
+
+def test_a_class_of_the_users_own_that_breaks_is_no_json():
+    class Odd(str):  # noqa: SLOT000 - as users write them
+        def __str__(self):
+            raise OSError
+
+    with pytest.raises(NotJsonError, match="type Odd cannot be read: OSError"):
+        canonical([Odd("x")])

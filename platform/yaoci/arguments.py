@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from .definitions import Method
-from .diagnostics import did_you_mean, listed
+from .diagnostics import did_you_mean, listed, nearest
 from .flaws import ERRORS, flaws
 from .keywords import properties
 from .pysource import FILLED
@@ -84,17 +84,18 @@ def judge(args: Args, method: Method, name: str) -> Iterator[Misfit]:
 
 def _judge_named(args: Mapping[str, Json], parameters: Mapping[str, Json], what: str) -> Iterator[Misfit]:
     known = properties(parameters)
-    meant: set[str] = set()
-    for name in args:
-        if name in known or name in FILLED or _open(parameters):
-            continue
-        free = known.keys() - args.keys()
-        help = did_you_mean(name, free) if known else "it takes no arguments at all"
-        meant |= {other for other in free if help == f"did you mean `{other}`?"}
+    unknown = [name for name in args if name not in known and name not in FILLED and not _open(parameters)]
+    free = known.keys() - args.keys()
+    near = {name: nearest(name, free) for name in unknown}
+    missing = [name for name in _missing(args, parameters) if name not in near.values()]
+    if len(missing) == len(unknown) == 1 and near[unknown[0]] is None:
+        near[unknown[0]] = missing.pop()  # one of a kind: it is the same mistake
+    for name in unknown:
+        help = f"did you mean `{near[name]}`?" if near[name] else did_you_mean(name, free)
+        help = help if known else "it takes no arguments at all"
         yield Misfit((name,), f"`{what}` has no parameter `{name}`", help, "key")
-    for name in _missing(args, parameters):
-        if name not in meant:
-            yield Misfit((), f"`{what}` needs `{name}`", f"add `{name}: …` to `args`")
+    for name in missing:
+        yield Misfit((), f"`{what}` needs `{name}`", f"add `{name}: …` to `args`")
     yield from _misfits(args, parameters, {name: name for name in args})
 
 

@@ -45,6 +45,8 @@ class Asker:
         self.usage = Usage()
         self.partial = ""
         """What the last request gave before it failed or ended."""
+        self.unsettled = ""
+        """The key of a text that was shown and is not settled yet."""
         self.live = host.visible and not unit.held
 
     async def ask(self, key: str, messages: Sequence[Message]) -> Said:
@@ -93,13 +95,14 @@ class Asker:
             failure, data = error.failure, cast("Mapping[str, Json] | None", error.failure.data)
             if data and "partial" in data:  # recorded, so that a later leg has it too
                 self.partial, failure = str(data["partial"]), failure._replace(data=None)
+                self.unsettled = key
             await self.tree.emit("model_ended", at, place, data={"model": name, "error": failure.to_json()})
             raise Failed(failure._replace(place=failure.place or place)) from error
         self.partial = found["text"]
+        self.unsettled = key if self.partial else ""
         usage = Usage(**found["usage"])
         budget.take_tokens(usage)
         self.usage += usage
-        self.tree.usage += usage
         data = {"model": found["model"] or name, "finish": found["finish"], "usage": found["usage"]}
         if found["calls"]:
             data["calls"] = found["calls"]
@@ -144,6 +147,7 @@ class Asker:
                                                       assistant_id=self.unit.id if not parts else ""))  # fmt: skip
                     parts.append(delta.text)
                     self.partial += delta.text
+                    self.unsettled = key
                 if delta.reasoning:
                     thought.append(delta.reasoning)
                 if delta.call is not None:
@@ -168,7 +172,21 @@ class Asker:
         """Take back a text that was shown and does not count."""
         if self.live and self.partial:
             await self.show(key, Message(id=f"{self.tree.run}/{key}", new=True, delta=True, role="assistant"))
-        self.partial = ""
+        self.partial = self.unsettled = ""
+
+    async def settle(self, message: Message) -> None:
+        """Let the user see a text whole that the turn goes on from."""
+        if self.live:
+            await self.show(self.unsettled, message)
+        self.unsettled = ""
+
+    async def cut(self) -> None:
+        """End a text that was shown and that nothing will settle any more, since the turn failed."""
+        if self.live and self.unsettled:
+            id = f"{self.tree.run}/{self.unsettled}"
+            await self.show(self.unsettled, Message(id=id, text=self.partial, role="assistant", done=True,
+                                                    assistant_id=self.unit.id, data={"cut": "failed"}))  # fmt: skip
+        self.unsettled = ""
 
 
 def _plain(options: Options | None) -> dict[str, Json]:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, assert_never, cast
 
 from .definitions import Callback
@@ -11,7 +12,7 @@ from .errors import Failed, UsageError
 from .messages import Message
 from .registry import Link, Registry, link
 from .spec import decode
-from .thens import MAY, THENS
+from .thens import CHANGES, FIELDS, MAY, THENS, answered, taken
 from .values import Json
 
 # -- what a link says ----------------------------------------------------------------------------------
@@ -63,12 +64,6 @@ class Stop(NamedTuple):
 Said: TypeAlias = Keep | Replace | Change | Answer | Refuse | Next | Stop
 """What a result says; `then: fail` is the exception Failed."""
 
-_FIELDS: Final[Mapping[str, frozenset[str]]] = {
-    "replace": frozenset({"message"}), "change": frozenset(), "answer": frozenset({"message", "result"}),
-    "refuse": frozenset({"reason"}), "next": frozenset({"assistant", "process", "args", "input"}),
-    "stop": frozenset({"message"}), "fail": frozenset({"error"}),
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -79,15 +74,8 @@ class Point:
     changes: frozenset[str] = frozenset()
 
 
-_CHANGES: Final[Mapping[str, str]] = {
-    "create": "input options model args",
-    "tool": "args",
-    "result": "result",
-}
-"""What of its `event` a hook lets change."""
-
 POINTS: Final[Mapping[str, Point]] = {
-    name: Point(name, frozenset(may), frozenset(_CHANGES.get(name, "").split())) for name, may in MAY.items()
+    name: Point(name, frozenset(may), frozenset(CHANGES.get(name, ()))) for name, may in MAY.items()
 }
 """The hooks of a turn, and `callback`, the chain of a call."""
 
@@ -98,14 +86,14 @@ def read(value: Json, point: Point) -> Said:
         return Keep()
     said = cast("dict[str, Json]", value)
     then = said["then"]
-    if not isinstance(then, str) or then not in _FIELDS:
-        hint = did_you_mean(str(then), _FIELDS, few=0) or f"one of {listed(THENS, 'or')}"
+    if not isinstance(then, str) or then not in FIELDS:
+        hint = did_you_mean(str(then), FIELDS, few=0) or f"one of {listed(THENS, 'or')}"
         raise Failed.of("bad_result", f"`then: {then}` is not known: {hint}")
     if then not in point.may:
         raise Failed.of(
             "bad_result", f"`then: {then}` is not for `{point.name}`, where {_options(point)} may stand"
         )
-    allowed = point.changes if then == "change" else _FIELDS[then]
+    allowed = taken(then, point.name)
     for name in said:
         if name != "then" and name not in allowed:
             hint = did_you_mean(name, allowed, few=0) or f"it takes {listed(sorted(allowed))}"
@@ -124,7 +112,7 @@ def _said(then: str, said: Mapping[str, Json], point: Point) -> Said:
         case "change":
             return Change({name: item for name, item in said.items() if name != "then"})
         case "answer":
-            wanted = "result" if point.name == "tool" else "message"
+            wanted = answered(point.name)
             if wanted not in said:
                 raise Failed.of("bad_result", f"`then: answer` needs `{wanted}` at `{point.name}`")
             return Answer(said[wanted] if point.name == "tool" else messages_of(said[wanted]))
@@ -205,7 +193,11 @@ def _function(function: Callable[..., Any], place: str, how: Callback) -> Link:
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", None) or type(function).__name__)
+    name = str(getattr(function, "__qualname__", None) or type(function).__name__).rpartition("<locals>.")[2]
+    if name != "<lambda>":
+        return name
+    file, _, line = _place_of(function).rpartition(":")
+    return f"a function ({FilePath(file).name}:{line})"
 
 
 def _place_of(function: Callable[..., Any]) -> str:

@@ -5,20 +5,19 @@ from dataclasses import replace
 from typing import Any, cast
 
 from . import callbacks
-from .arguments import bind
 from .callbacks import Next, Stop
 from .contracts import Key, Usage
 from .definitions import Assistant, AssistantStep
 from .derive import dump
-from .errors import Failed, UsageError, YaociError
+from .errors import Failed, Failure, UsageError, YaociError
+from .given import arguments_of, input_of
 from .host import Follower, Host, run_process
-from .keywords import properties
 from .messages import Message
 from .registry import ASSISTANTS, Link, Unit, home_of
 from .schemas import Shape, explain
-from .tree import Budget, Called, Tree, keep, tighter
+from .tree import Budget, Called, Tree, bounds, keep
 from .turn import Ended, Turn
-from .values import Json, as_text, canonical
+from .values import Json, as_text
 
 
 async def call_assistant(
@@ -40,14 +39,16 @@ async def call_assistant(
             "limit", f"calls nest deeper than {host.budget.depth}: {' → '.join(callers)}", place=host.place
         )
     host.budget.take_call(f"`{unit.id}`", host.place)
-    given = _input(unit, input)
-    links = links_of(tree, callback, host.home, host.place)
+    given = input_of(unit, input)
+    links = links_of(tree, callback, host.home, host.place) if callback is not None else ()
     asked = {**_options(step), **cast("dict[str, Json]", options or {})}
 
+    budget = host.budget.counting() if tree.engine.durable else host.budget
+
     async def body() -> Json:
-        turns = _Turns(host, unit, given, args, asked, callers, str(key), visible=shown and host.visible)
-        called = await turns.run()
-        return {"message": called.message.to_json(), "value": called.value, "usage": called.usage.to_json()}
+        visible = shown and host.visible
+        turns = _Turns(host, unit, given, args, asked, callers, str(key), visible=visible, budget=budget)
+        return _to_json(await turns.run())
 
     async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
         what = (
@@ -57,37 +58,28 @@ async def call_assistant(
         )
         return (await tree.engine.scope(key, kept, asked=what)).value
 
-    found = await keep(tree, body, record)
-    called = Called(Message.from_json(found["message"]), found["value"], Usage(**found["usage"]))
+    called = _from_json(await keep(tree, budget, body, record))
     if not links:
         return called
     event = {"assistant": unit.id, "value": called.value, "usage": called.usage.to_json()}
-    return (await call_chain(host, links, str(key), called.message, event))._replace(usage=called.usage)
+    last = await call_chain(host, links, str(key), called.message, event)
+    return last._replace(usage=called.usage, error=last.error or called.error)
+
+
+def _to_json(called: Called) -> dict[str, Json]:
+    out: dict[str, Json] = {
+        "message": called.message.to_json(), "value": called.value, "usage": called.usage.to_json(),
+    }  # fmt: skip
+    return out if called.error is None else {**out, "error": called.error.to_json()}
+
+
+def _from_json(found: Mapping[str, Json]) -> Called:
+    error = Failure.from_json(found["error"]) if "error" in found else None
+    return Called(Message.from_json(found["message"]), found["value"], Usage(**found["usage"]), error)
 
 
 def _options(step: AssistantStep) -> dict[str, Json]:
     return cast("dict[str, Json]", dump(step.options)) if step.options is not None else {}
-
-
-def _input(unit: Unit[Assistant], input: Json) -> tuple[Message, ...]:
-    """Return what is said to an assistant as messages of the user. Raises Failed where there is nothing."""
-    parts: Sequence[Json] = cast("Sequence[Json]", input) if isinstance(input, list | tuple) else [input]
-    try:
-        messages = [
-            Message.from_json(part if isinstance(part, dict | Message) else as_text(part)) for part in parts
-        ]
-    except ValueError as error:
-        raise Failed.of(
-            "bad_args", f"the input of `{unit.id}` is no message: {error}", place=unit.place(())
-        ) from None
-    given = tuple(
-        message if message.role == "user" else replace(message, role="user") for message in messages
-    )
-    if not any(message.text.strip() or message.attachments for message in given):
-        raise Failed.of(
-            "bad_args", f"there is nothing to answer: the input of `{unit.id}` is empty", place=unit.place(())
-        )
-    return given
 
 
 def links_of(tree: Tree, callback: Any, home: str, place: str) -> tuple[Link, ...]:
@@ -104,8 +96,7 @@ async def call_chain(host: Host, links: Sequence[Link], key: str, message: Messa
         links, Follower(host, "callback"), "callback", f"{key}/callback", message, event
     )
     if isinstance(chain.said, Next):
-        value = await _next(host, chain.said, f"{key}/callback/next", message)
-        return Called(Message(role="assistant", text=as_text(value)), value, Usage())
+        return await _next(host, chain.said, f"{key}/callback/next", message)
     messages = chain.said.messages if isinstance(chain.said, Stop) and chain.said.messages else chain.messages
     last = messages[-1] if messages else replace(message, text="", hidden=True)
     value = (
@@ -116,18 +107,17 @@ async def call_chain(host: Host, links: Sequence[Link], key: str, message: Messa
     return Called(last, value, Usage())
 
 
-async def _next(host: Host, said: Next, key: str, message: Message) -> Json:
-    """Run what a callback of a call hands over to, and return its result."""
+async def _next(host: Host, said: Next, key: str, message: Message) -> Called:
+    """Run what a callback of a call hands over to, and return its result as an answer."""
     if said.target.startswith(ASSISTANTS):
         step = AssistantStep(assistant=said.target.removeprefix(ASSISTANTS))
         given = said.input if said.input is not None else message
         called = await call_assistant(host, step, given, said.args or {}, None, key=Key(key))
-        return called.value
-    try:
+        value, error = called.value, called.error
+    else:
         process = host.tree.registry.resolve(said.target, host.home)
-    except UsageError as error:
-        raise Failed.of("missing", f"`then: next` leads nowhere: {error}", place=host.place) from None
-    return await run_process(host, process, said.args or {}, key, message=message)
+        value, error = await run_process(host, process, said.args or {}, key, message=message), None
+    return Called(Message(role="assistant", text=as_text(value)), value, Usage(), error)
 
 
 class _Turns:
@@ -135,9 +125,10 @@ class _Turns:
 
     def __init__(
         self, host: Host, unit: Unit[Assistant], given: Sequence[Message], args: Json, options: Mapping[str, Json],
-        callers: tuple[str, ...], key: str, *, visible: bool,
+        callers: tuple[str, ...], key: str, *, visible: bool, budget: Budget,
     ) -> None:  # fmt: skip
         self.outer = host
+        self.budget = budget
         self.tree: Tree = host.tree
         self.unit = unit
         self.first = unit
@@ -148,6 +139,7 @@ class _Turns:
         self.key = key
         self.rounds = [0]
         self.usage = Usage()
+        self.error: Failure | None = None
         self.visible = visible
 
     async def run(self) -> Called:
@@ -165,13 +157,11 @@ class _Turns:
 
     async def _turn(self, key: str) -> Called | Next:
         unit, tree = self.unit, self.tree
-        budget = self.outer.budget
+        budget = self.budget
         if self.outer.callers or unit is not self.first:
-            settings = tree.registry.settings
-            limits = tighter(unit.definition.limits, settings.definition.limits if settings else None)
-            budget = Budget(limits, unit.place(("limits",)), budget)
+            budget = Budget(bounds(unit.place(()), unit, tree.registry.settings), budget)
         host = Host(
-            tree, key, file=unit.file, path=(), home=home_of(unit.id, in_assistant=True), unit=unit.id, args=_arguments(unit, self.args, self.given[-1].text),
+            tree, key, file=unit.file, path=(), home=home_of(unit.id, in_assistant=True), unit=unit.id, args=arguments_of(unit, self.args, self.given[-1].text),
             message=self.given[-1], callers=self.callers, visible=self.visible, budget=budget,
         )  # fmt: skip
         await host.note("turn_started", {"assistant": unit.id})
@@ -180,43 +170,43 @@ class _Turns:
             ended = await turn.run()
         finally:
             self.usage += turn.asker.usage
+            self.error = turn.failure or self.error
         if isinstance(ended, Next):
             return ended
         return await self._settle(host, ended)
 
     async def _settle(self, host: Host, ended: Ended) -> Called:
         """Show what the turn ends with, settled."""
+        shown = self.visible and self.tree.sink is not None
         for index, message in enumerate(ended.messages):
+            if not shown or message.hidden:
+                continue
             id = message.id or f"{self.tree.run}/{host.key}/{index}"
             settled = replace(message, id=id, role=message.role or "assistant", assistant_id=message.assistant_id or self.unit.id,
                               done=True, new=False, delta=False)  # fmt: skip
-            if self.visible and not settled.hidden:
-                await host.note("message", None, message=settled)
+            await host.note("message", None, message=settled)
         last = (
             ended.messages[-1]
             if ended.messages
             else Message(role="assistant", hidden=True, assistant_id=self.unit.id)
         )
-        return Called(last, ended.value, self.usage)
+        return Called(last, ended.value, self.usage, self.error)
 
     async def _hand_over(self, said: Next, key: str) -> Called | None:
         """Make the target what runs next; a process runs at once, and its result is the answer."""
-        tree, place = self.tree, self.unit.place(("hooks",))
-        try:
-            process = tree.registry.resolve(said.target, home_of(self.unit.id, in_assistant=True))
-        except UsageError as error:
-            raise Failed.of("missing", f"`then: next` leads nowhere: {error}", place=place) from None
-        self.outer.budget.take_call(f"`{process.name}`", place)
+        tree = self.tree
+        process = tree.registry.resolve(said.target, home_of(self.unit.id, in_assistant=True))
+        self.budget.take_call(f"`{process.name}`", self.unit.place(("hooks",)))
         if process.name.startswith(ASSISTANTS):
             self.unit = tree.registry.assistant(process.owner)
-            self.given = _input(self.unit, said.input) if said.input is not None else self.given
+            self.given = input_of(self.unit, said.input) if said.input is not None else self.given
             self.args = said.args or {}
             self.options = {}
             self.callers = (*self.callers[:-1], self.unit.id)
             return None
         host = Host(
             tree, f"{key}/next", file=self.unit.file, path=("hooks",), home=home_of(self.unit.id, in_assistant=True), unit=self.unit.id,
-            callers=self.callers, visible=self.visible, budget=self.outer.budget,
+            callers=self.callers, visible=self.visible, budget=self.budget,
         )  # fmt: skip
         value = await run_process(host, process, said.args or {}, f"{key}/next", message=self.given[-1])
         return await self._settle(host, Ended((Message(role="assistant", text=as_text(value)),), value))
@@ -232,27 +222,3 @@ class _Turns:
             text = explain(misfits, f"what `{self.unit.id}` answered for `{self.first.id}`")
             raise Failed.of("bad_result", text, place=self.first.place(("returns",)))
         return called
-
-
-def _arguments(unit: Unit[Assistant], args: Json, text: str) -> Json:
-    """Return an assistant's arguments, defaults filled in, if they fit its `parameters`. Raises Failed.
-
-    A parameter `input` that nobody gave is what was said.
-    """
-    declared = unit.definition.parameters
-    try:
-        given: Json = canonical(args or {})
-        if declared is None:
-            return cast("Json", given) if isinstance(given, dict) else {}
-        bound = bind(given, declared)
-    except ValueError as error:
-        raise Failed.of("bad_args", f"`{unit.id}`: {error}", place=unit.place(("parameters",))) from None
-    if "input" in properties(declared):
-        bound = {"input": text, **bound}
-    shape = Shape(declared)
-    filled = shape.fill(bound)
-    if misfits := shape.misfits(filled):
-        raise Failed.of(
-            "bad_args", explain(misfits, f"the arguments of `{unit.id}`"), place=unit.place(("parameters",))
-        )
-    return filled

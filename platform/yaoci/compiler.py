@@ -14,6 +14,7 @@ from .marks import Form, Ref
 from .registry import ASSISTANTS, Registry, full_name
 from .rule import Finding, Kind, Rule
 from .source import Span
+from .thens import point_of
 from .values import Path
 
 
@@ -65,7 +66,7 @@ class _Names:
         self.processes: dict[str, Span] = {}
         self.owners: dict[str, File] = {}
         self.broken: set[str] = set()
-        self.callbacks: set[str] = set()
+        self.callbacks: dict[str, set[str]] = {}
         for file in files:
             if file.found.kind != "settings":
                 self._add(file)
@@ -82,9 +83,10 @@ class _Names:
             self.owners[full] = file
         if file.broken:
             self.broken.add(id)
-        self.callbacks |= {
-            full_name(node.value.name, id, inside) for node in file.nodes if node.mark is Callback.form
-        }
+        for node in file.nodes:
+            if node.mark is Callback.form:
+                target = full_name(node.value.name, id, inside)
+                self.callbacks.setdefault(target, set()).add(point_of(node.path))
 
     def group(self, id: str) -> list[str]:
         return list(self.files[id].method_names()) if id in self.files else []
@@ -124,7 +126,7 @@ class _View:
         self.processes: Mapping[str, Span] = names.processes
         self.methods: Collection[str] = file.method_names()
         self.broken: Collection[str] = names.broken
-        self.callbacks: Collection[str] = names.callbacks
+        self.callbacks: Mapping[str, Collection[str]] = names.callbacks
         self.shared: Collection[str] | None = names.shared
         self.settings = names.settings
         self.settings_broken = names.settings_broken

@@ -108,9 +108,9 @@ class Context:
         """Call an assistant, run the callback with its answer, and return the last message."""
         return await self._do(self._host.call(assistant, input, callback, options, key=key))
 
-    async def log(self, text: str, **data: Json) -> None:
-        """Add a note to the run's events."""
-        await self._do(self._host.note("note", {"text": text, **data}))
+    async def log(self, text: str, /, **data: Json) -> None:
+        """Add a note to the run's events: the text, and under `data` what comes with it."""
+        await self._do(self._host.note("note", {"text": text, "data": data} if data else {"text": text}))
 
 
 class BlockingContext:
@@ -166,6 +166,6 @@ class BlockingContext:
         """Call an assistant, run the callback with its answer, and return the last message."""
         return self._wait(self._context.call(assistant, input, callback, options, key=key))
 
-    def log(self, text: str, **data: Json) -> None:
-        """Add a note to the run's events."""
+    def log(self, text: str, /, **data: Json) -> None:
+        """Add a note to the run's events: the text, and under `data` what comes with it."""
         self._wait(self._context.log(text, **data))

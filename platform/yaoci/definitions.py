@@ -20,6 +20,9 @@ FunctionId: TypeAlias = Annotated[
         "a function id has 1 to 64 of the characters a-z A-Z 0-9 _ -; `name` holds a title in any language",
     ),
 ]
+Variable: TypeAlias = Annotated[
+    str, Words(IDENTIFIER, "write the name of the environment variable that holds it", variable=True)
+]
 Text: TypeAlias = str | Mapping[str, str]
 """A text for people, in one language or by language: `{en: …, zh-CN: …}`."""
 
@@ -363,7 +366,7 @@ class Provider:
     base_url: Annotated[
         str, Doc("Where its API begins, such as `http://127.0.0.1:11434/v1`."), Template()
     ] = ""
-    key: Annotated[str, Doc("The environment variable that holds its key.")] = ""
+    key: Annotated[Variable, Doc("The environment variable that holds its key.")] = ""
     headers: Annotated[Mapping[str, str], Doc("Sent with each request."), Template()] = field(
         default_factory=dict[str, str]
     )

@@ -1,6 +1,7 @@
 """The files of a project, read and decoded: each with its definition, its marked places, and what does not fit."""
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -14,9 +15,13 @@ from .loader import Found
 from .registry import INPUT
 from .source import CODES, MAX_BYTES, Document, Problem, Span, Unreadable, read_file
 from .spec import UNKNOWN_KEY, Node, Trouble, decode
-from .values import Json, Path, at
+from .texts import Text
+from .values import Json, Path, as_text, at
 
 PYTHON: Final = Code("Y030", "python-syntax", "error", "the Python file cannot be read")
+
+_PLAIN: Final = re.compile(r"[\w.+-]+")
+"""A number, or true or false, as it is written."""
 
 _TYPES: Final[Mapping[str, type]] = {"assistant": Assistant, "processor": Processor, "settings": Settings}
 
@@ -56,7 +61,13 @@ class File:
     def span(self, path: Path, on: Literal["key", "value"] = "value", line: int = 0) -> Span:
         """Return where `path` is; with `line`, that line of the text that stands there."""
         if self.document is None:
-            return Span(self.found.shown, 1, 1, 1, 1)
+            function = (
+                self.python.functions.get(as_text(path[1]))
+                if self.python and path[:1] == ("methods",)
+                else None
+            )
+            first = function.line if function else 1
+            return Span(self.found.shown, first, 1, first, 1)
         if line > 1:
             return self.document.line_of(path, line)
         return self.document.key_span(path) if on == "key" else self.document.span(path)
@@ -195,4 +206,14 @@ def _of_problem(problem: Problem) -> Diagnostic:
 
 
 def _of_trouble(file: File, trouble: Trouble) -> Diagnostic:
-    return Diagnostic.of(trouble.kind, file.span(trouble.path, trouble.on), trouble.label, trouble.help)
+    span = file.span(trouble.path, trouble.on)
+    help = trouble.help
+    if trouble.quote and (written := _PLAIN.fullmatch(_written(file, span))):
+        help += f': "{written[0]}"'
+    return Diagnostic.of(trouble.kind, span, trouble.label, help)
+
+
+def _written(file: File, span: Span) -> str:
+    """Return the text of a place on one line; nothing for one of several."""
+    begin, end = Text(file.found.shown, file.text).bounds(span.line)
+    return file.text[begin:end][span.column - 1 : span.end_column - 1] if span.line == span.end_line else ""

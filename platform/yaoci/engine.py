@@ -99,10 +99,10 @@ class Engine:
             raise
         if not task.done():
             await _leave(task)
-            failure = Failure("timeout", f"it took longer than {_span(timeout)}")
+            failure = Failure("timeout", f"it took longer than {span(timeout)}")
             if effect == "write":
                 failure = Failure(
-                    "unknown", f"it took longer than {_span(timeout)}; it may or may not have happened"
+                    "unknown", f"it took longer than {span(timeout)}; it may or may not have happened"
                 )
             await self._write(key, "failed", failure.to_json(), digest)
             raise Failed(failure)
@@ -150,16 +150,22 @@ class Engine:
             raise
         return await self._write(key, "done", value, digest)
 
-    async def deadline(self, key: Key, body: Callable[[], Awaitable[T]], seconds: float) -> T:
-        """Run `body`, which holds recorded steps itself; only that it took too long is recorded. Raises Failed."""
+    async def deadline(self, key: Key, body: Callable[[], Awaitable[T]], seconds: float, late: Failure) -> T:
+        """Run `body`, which holds recorded steps itself; only that it took too long is recorded.
+
+        Raises Late, with the failure `late`, where it did; Failed for what fails within.
+        """
         found = self._recorded(key, "")
         if found is not None:
-            self._heard(_replayed(found))
+            try:
+                self._heard(_replayed(found))
+            except Failed as error:
+                raise Late(error.failure) from None
         try:
             return await _in_time(body, seconds)
-        except _LateError as late:
-            await self._write(key, "failed", late.failure.to_json(), "")
-            raise
+        except Late:
+            await self._write(key, "failed", late.to_json(), "")
+            raise Late(late) from None
 
     async def join(
         self,
@@ -260,16 +266,7 @@ def _counted(value: Any) -> Json:
 
 def _replayed(entry: Entry) -> Recorded:
     if entry.state == "failed":
-        value = entry.value
-        raise Failed(
-            Failure(
-                value["kind"],
-                value["message"],
-                value.get("place", ""),
-                value.get("retry_after"),
-                value.get("data"),
-            )
-        )
+        raise Failed(Failure.from_json(entry.value))
     return Recorded(entry.value, entry.at)
 
 
@@ -280,8 +277,8 @@ async def _branch(act: Act) -> Branch:
         return Branch("failed", None, error.failure)
 
 
-class _LateError(Failed):
-    """The deadline of a scope, as against one within it."""
+class Late(Failed):
+    """The deadline of a scope or of a turn has passed, as against one within it."""
 
 
 async def _in_time(body: Callable[[], Awaitable[T]], timeout: float | None) -> T:
@@ -297,10 +294,10 @@ async def _in_time(body: Callable[[], Awaitable[T]], timeout: float | None) -> T
     if task.done():
         try:
             return task.result()
-        except _LateError as inner:  # of a deadline within: to this one it is a failure like any other
+        except Late as inner:  # of a deadline within: to this one it is a failure like any other
             raise Failed(inner.failure) from inner
     await _leave(task)
-    raise _LateError(Failure("timeout", f"it took longer than {_span(timeout)}"))
+    raise Late(Failure("timeout", f"it took longer than {span(timeout)}"))
 
 
 async def _ended(task: "asyncio.Future[Any]", timeout: float | None) -> None:
@@ -361,5 +358,6 @@ async def _end(tasks: Sequence["asyncio.Future[Any]"]) -> None:
         await asyncio.wait(tasks, timeout=GRACE)
 
 
-def _span(seconds: float | None) -> str:
+def span(seconds: float | None) -> str:
+    """Return a time as people read it."""
     return f"{seconds or 0:g} s"

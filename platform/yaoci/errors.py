@@ -11,6 +11,7 @@ Left                       a leg ends without a result; a BaseException, so that
 └── Diverged
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -57,6 +58,17 @@ class Failure(NamedTuple):
             out["data"] = self.data
         return out
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> "Failure":
+        """Return the failure that `to_json` wrote."""
+        return cls(
+            value["kind"],
+            value["message"],
+            value.get("place", ""),
+            value.get("retry_after"),
+            value.get("data"),
+        )
+
 
 class YaociError(Exception):
     """The root of what the package raises to its callers."""
@@ -69,15 +81,26 @@ class UsageError(YaociError):
 class Failed(YaociError):  # noqa: N818 - it reads as what happened: `raise Failed(...)`
     """A run, a step or a request failed; `failure` says how."""
 
-    def __init__(self, failure: Failure) -> None:
-        """Take the failure, whose text becomes the message."""
-        super().__init__(failure.text)
-        self.failure = failure
+    def __init__(self, failure: Failure | str) -> None:
+        """Take the failure, whose text becomes the message; a text alone is one of kind `failed`."""
+        known = failure if isinstance(failure, Failure) else Failure("failed", str(failure))
+        super().__init__(known.text)
+        self.failure = known
 
     @classmethod
     def of(cls, kind: Kind, text: str, *, place: str = "", data: Json = None) -> "Failed":
-        """Return an exception for a new failure."""
+        """Return an exception for a new failure. Raises ValueError for a kind that is none of KINDS."""
+        if kind not in KINDS:
+            raise ValueError(_no_kind(str(kind)))
         return cls(Failure(kind, text, place, None, data))
+
+
+def _no_kind(kind: str) -> str:
+    import difflib  # only where a kind is misspelt
+
+    near = difflib.get_close_matches(kind.lower().replace("-", "_"), sorted(KINDS), n=1)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    return f"no kind of failure is called `{kind}`: {hint}There are {', '.join(sorted(KINDS))}"
 
 
 class Left(BaseException):

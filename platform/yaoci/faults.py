@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import yaml
 
-from .texts import Problem, Span, Text, quote_help, shown
+from .stops import Stop, stop_of
+from .texts import Problem, Text, quote_help, shown
 from .traps import (
     ODD_SPACES,
     TEMPLATES,
@@ -14,76 +15,20 @@ from .traps import (
     odd_space_problem,
     template_problem,
     too_deep_problem,
-    uncommented,
     wide_colon_problem,
 )
 from .values import MAX_DEPTH
 
 _LONGEST_KEY = 1024  # of a key that is not announced by `? `
 _ESCAPE_DIGITS: Final = {"\\x": 2, "\\u": 4, "\\U": 8}
+_NO_SPACE: Final = re.compile(r"([\w-]+):((?!//)\S.*)")
+_NO_SPACE_ITEM: Final = re.compile(r"-([^\s-].*)")
 _ODD_INDENT = re.compile(f"[ \t]*([{ODD_SPACES}][ \t{ODD_SPACES}]*)")
-
-
-class _Stop(NamedTuple):
-    """Where the parser gave up: its words, the offset, the offset it started from, and the line as far as that."""
-
-    text: Text
-    source: str
-    words: str
-    context: str
-    at: int
-    since: int
-    line: int
-    begin: int
-    end: int
-    brackets: list[int]
-    """Where the brackets open that are still open there, from the outermost."""
-    flows: list[int]
-    """Where every mapping in braces begins on that line."""
-    value: int
-    """Where the last value before it begins."""
-
-    @property
-    def first(self) -> bool:
-        """True if it is the first thing on its line."""
-        return not self.source[self.begin : self.at].strip()
-
-    def indent(self, offset: int) -> int:
-        """Return the indentation of the line in which `offset` lies."""
-        begin, end = self.text.bounds(self.text.line(offset))
-        return end - begin - len(self.source[begin:end].lstrip())
-
-    def problem(self, slug: str, begin: int, end: int, label: str, help: str = "") -> Problem:
-        """Return a problem, which names the bracket or quote it began with if that is on another line."""
-        related: tuple[tuple[str, Span], ...] = ()
-        if self.brackets and self.text.line(self.brackets[-1]) != self.text.line(begin):
-            opener = self.brackets[-1]
-            related = (("opened here", self.text.span(opener, opener + 1)),)
-        return self.text.problem(slug, begin, end, label, help, related=related)
-
-    def rest(self, begin: int) -> tuple[int, str, str]:
-        """Return the end of the value at `begin`, the value, and the line before it.
-
-        A comment is no part of a value, nor is a comma or a bracket where brackets are around it.
-        """
-        first, stop = self.text.bounds(self.text.line(begin))
-        value = uncommented(self.source[begin:stop])
-        if any(bracket < begin for bracket in self.brackets):
-            value = re.split(r"[,\]}]", value, maxsplit=1)[0].rstrip() or value
-        return begin + len(value), value, self.source[first:begin]
-
-    def quote(self, begin: int) -> str:
-        """Return the advice to quote the value at `begin`."""
-        _, value, before = self.rest(begin)
-        sign = value[:1]
-        if sign in ("'", '"') and len(value) > 1 and value.endswith(sign):
-            value = value[1:-1]  # the quotes were meant to be around it all
-        return quote_help("" if any(bracket < begin for bracket in self.brackets) else before, value)
 
 
 def explain(text: Text, error: yaml.YAMLError, scan: Callable[[int], Callable[[], Any]]) -> Problem:
     """Return the problem behind the parser's `error`; `scan` returns what gives the tokens before an offset."""
-    stop = _stop(text, error, scan)
+    stop = stop_of(text, error, scan)
     if len(stop.brackets) > MAX_DEPTH:  # the parser has a limit of its own, and looks ahead
         return too_deep_problem(text, stop.brackets[MAX_DEPTH])
     for reading in (
@@ -106,56 +51,7 @@ def explain(text: Text, error: yaml.YAMLError, scan: Callable[[int], Callable[[]
     return stop.problem("syntax", stop.at, stop.at + 1, f"the YAML parser says: {words}")
 
 
-def _stop(text: Text, error: yaml.YAMLError, scan: Callable[[int], Callable[[], Any]]) -> _Stop:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    at = min(mark.index if mark else 0, len(text.text))
-    context = getattr(error, "context_mark", None)
-    line = text.line(at)
-    begin, end = text.bounds(line)
-    brackets, flows, value = _scanned(scan(at), begin)
-    return _Stop(
-        text=text,
-        source=text.text,
-        words=str(getattr(error, "problem", None) or ""),
-        context=str(getattr(error, "context", None) or ""),
-        at=at,
-        since=min(context.index if context else at, len(text.text)),
-        line=line,
-        begin=begin,
-        end=end,
-        brackets=brackets,
-        flows=flows,
-        value=value,
-    )
-
-
-def open_brackets(get: Callable[[], Any]) -> list[int]:
-    """Return where the brackets open that are still open after the tokens that `get` gives, from the outermost."""
-    return _scanned(get, 0)[0]
-
-
-def _scanned(get: Callable[[], Any], begin: int) -> tuple[list[int], list[int], int]:
-    """Return the open brackets, the braces that open from `begin` on, and where the last value begins."""
-    brackets: list[int] = []
-    flows: list[int] = []
-    value = 0
-    try:
-        while (token := get()) is not None:
-            kind, start = token.id, token.start_mark.index
-            if kind in ("[", "{"):
-                brackets.append(start)
-                if kind == "{" and start >= begin:
-                    flows.append(start)
-            elif kind in ("]", "}") and brackets:
-                value = brackets.pop()
-            elif kind in ("<scalar>", "<alias>"):
-                value = start
-    except yaml.YAMLError:
-        pass  # the text ends within a token
-    return brackets, flows, value
-
-
-def _odd_indent(stop: _Stop) -> Problem | None:
+def _odd_indent(stop: Stop) -> Problem | None:
     for offset in (stop.at, stop.since):
         begin, end = stop.text.bounds(stop.text.line(offset))
         if found := _ODD_INDENT.match(stop.source, begin, end):
@@ -163,7 +59,7 @@ def _odd_indent(stop: _Stop) -> Problem | None:
     return None
 
 
-def _template(stop: _Stop) -> Problem | None:
+def _template(stop: Stop) -> Problem | None:
     source = stop.source
     for begin in (*stop.brackets, *stop.flows, stop.at - 1, stop.at):
         if begin >= 0 and source.startswith(TEMPLATES, begin) and source[begin - 1 : begin] not in ("'", '"'):
@@ -171,7 +67,7 @@ def _template(stop: _Stop) -> Problem | None:
     return None
 
 
-def _tab(stop: _Stop) -> Problem | None:
+def _tab(stop: Stop) -> Problem | None:
     here = stop.source[stop.at : stop.at + 1]
     lead = stop.source[stop.begin : stop.end]
     lead = lead[: len(lead) - len(lead.lstrip())]
@@ -182,7 +78,7 @@ def _tab(stop: _Stop) -> Problem | None:
     return stop.problem("tab-indentation", at, at + 1, f"a tab stands {place}", "indent with spaces")
 
 
-def _quote(stop: _Stop) -> Problem | None:
+def _quote(stop: Stop) -> Problem | None:
     source, at, words = stop.source, stop.at, stop.words
     if "quoted scalar" in stop.context:
         if "unexpected" in words:
@@ -205,7 +101,7 @@ def _quote(stop: _Stop) -> Problem | None:
     return stop.problem("text-after-value", at, end, label, stop.quote(stop.value))
 
 
-def _escape(stop: _Stop, begin: int) -> Problem:
+def _escape(stop: Stop, begin: int) -> Problem:
     escape = stop.source[begin : begin + 2]
     digits = _ESCAPE_DIGITS.get(escape)
     wants = f"wants {digits} hexadecimal digits" if digits else "is no escape that YAML knows"
@@ -213,7 +109,7 @@ def _escape(stop: _Stop, begin: int) -> Problem:
     return stop.problem("unknown-escape", begin, begin + 2, f"`{escape}` {wants}", help_)
 
 
-def _character(stop: _Stop) -> Problem | None:
+def _character(stop: Stop) -> Problem | None:
     sign = stop.source[stop.at : stop.at + 1]
     reserved = "cannot start any token" in stop.words and sign in "@`%|>"
     lost = "node content" in stop.words and sign and sign in ",]}" and not stop.brackets
@@ -225,7 +121,7 @@ def _character(stop: _Stop) -> Problem | None:
     return _reserved(stop, stop.at) if reserved or lost or lonely else None
 
 
-def _reserved(stop: _Stop, at: int) -> Problem:
+def _reserved(stop: Stop, at: int) -> Problem:
     end, _, _ = stop.rest(at)
     sign = stop.source[at : at + 1]
     name = "a backtick" if sign == "`" else f"`{sign}`"
@@ -233,7 +129,7 @@ def _reserved(stop: _Stop, at: int) -> Problem:
     return stop.problem("reserved-start", at, end, label, stop.quote(at))
 
 
-def _alias(stop: _Stop) -> Problem | None:
+def _alias(stop: Stop) -> Problem | None:
     if "alias" not in stop.context:
         return None
     end, value, _ = stop.rest(stop.since)
@@ -241,7 +137,7 @@ def _alias(stop: _Stop) -> Problem | None:
     return stop.problem("unknown-alias", stop.since, end, label, f"if it is text, {stop.quote(stop.since)}")
 
 
-def _no_key(stop: _Stop) -> Problem | None:
+def _no_key(stop: Stop) -> Problem | None:
     sign = stop.source[: stop.at].rstrip()[-1:]
     if stop.source[stop.at : stop.at + 1] != ":" or "expected" not in stop.words or sign not in ("", *",{["):
         return None
@@ -249,7 +145,7 @@ def _no_key(stop: _Stop) -> Problem | None:
     return stop.problem("empty-key", stop.at, stop.at + 1, label, help_)
 
 
-def _bracket(stop: _Stop) -> Problem | None:
+def _bracket(stop: Stop) -> Problem | None:
     if not stop.brackets or not ("flow" in stop.context or "expected" in stop.words):
         return None
     opener = stop.brackets[-1]
@@ -290,7 +186,7 @@ def _bracket(stop: _Stop) -> Problem | None:
     )
 
 
-def _in_line(stop: _Stop) -> Problem | None:
+def _in_line(stop: Stop) -> Problem | None:
     if "sequence entries are not allowed" in stop.words:
         end, value, before = stop.rest(stop.at)
         help_ = f"begin the list on the next line, or {quote_help(before, value)}"
@@ -309,7 +205,7 @@ def _in_line(stop: _Stop) -> Problem | None:
     return None
 
 
-def _colon(stop: _Stop) -> Problem | None:
+def _colon(stop: Stop) -> Problem | None:
     source, at = stop.source, stop.at
     if "could not find expected ':'" in stop.words:
         return _without_colon(stop, stop.since)
@@ -340,19 +236,31 @@ def _colon(stop: _Stop) -> Problem | None:
     return _indentation(stop)
 
 
-def _without_colon(stop: _Stop, at: int) -> Problem:
+def _without_colon(stop: Stop, at: int) -> Problem:
     begin, end = stop.text.bounds(stop.text.line(at))
     if problem := wide_colon_problem(stop.text, begin, end):
         return problem
     begin += len(stop.source[begin:end]) - len(stop.source[begin:end].lstrip())
     end, value, _ = stop.rest(begin)
+    if problem := _no_space_item(stop, begin, end, value):
+        return problem
+    if found := _NO_SPACE.fullmatch(value):
+        help = f"a space is missing after the colon: `{found[1]}: {found[2]}`"
+        return stop.problem("missing-colon", begin, end, f"{shown(value)} is one text", help)
     label = f"{shown(value)} has no `:` behind its key"
     return stop.problem(
         "missing-colon", begin, end, label, "write `key: value`; further lines of a text are indented"
     )
 
 
-def _block(stop: _Stop) -> Problem | None:
+def _no_space_item(stop: Stop, begin: int, end: int, value: str) -> Problem | None:
+    if not (dashed := _NO_SPACE_ITEM.fullmatch(value)):
+        return None
+    help_ = f"a space is missing after the dash: `- {dashed[1]}`"
+    return stop.problem("syntax", begin, end, f"{shown(value)} is a text, and no list item", help_)
+
+
+def _block(stop: Stop) -> Problem | None:
     if "block" not in stop.context or "expected" not in stop.words:
         return None
     if stop.first:
@@ -364,10 +272,12 @@ def _block(stop: _Stop) -> Problem | None:
     return stop.problem("text-after-value", stop.at, end, label, help_)
 
 
-def _indentation(stop: _Stop) -> Problem:
+def _indentation(stop: Stop) -> Problem:
     indent = stop.indent(stop.at)
     begin = stop.begin + indent
     end, value, _ = stop.rest(begin)
+    if problem := _no_space_item(stop, begin, end, value):
+        return problem
     levels = _levels(stop, indent)
     if indent in levels and value.startswith("-"):
         label, help_ = "a list item stands among keys", "indent the list below its key, or give it one"
@@ -383,7 +293,7 @@ def _indentation(stop: _Stop) -> Problem:
     return stop.problem("wrong-indentation", begin, end, label, help_)
 
 
-def _levels(stop: _Stop, indent: int) -> set[int]:
+def _levels(stop: Stop, indent: int) -> set[int]:
     """Return the indentations of the lines above that are still open, as the text shows them."""
     levels: set[int] = set()
     least = 1 << 30
@@ -399,7 +309,7 @@ def _levels(stop: _Stop, indent: int) -> set[int]:
     return levels
 
 
-def _head(stop: _Stop) -> Problem | None:
+def _head(stop: Stop) -> Problem | None:
     if "document start" in stop.words:
         end, _, _ = stop.rest(stop.at)
         return stop.problem(

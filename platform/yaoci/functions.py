@@ -54,9 +54,9 @@ async def _invoke(function: "_Function", args: Json, host: Host, file: str, show
     context = Context(host)
     try:
         if function.is_async:
-            arguments = function.fill(args, host, context)
+            arguments = function.fill(args, host, context, name)
             return _plain(await function.call(*arguments.args, **arguments.kwargs))
-        arguments = function.fill(args, host, BlockingContext(context, asyncio.get_running_loop()))
+        arguments = function.fill(args, host, BlockingContext(context, asyncio.get_running_loop()), name)
         value = await in_thread(lambda: function.call(*arguments.args, **arguments.kwargs))
         return _plain(await value if inspect.isawaitable(value) else value)
     except Failed:
@@ -97,7 +97,7 @@ class _Function(NamedTuple):
     first: bool
     """Whether the message is the first argument, since no parameter has its name."""
 
-    def fill(self, args: Json, host: Host, context: Any) -> inspect.BoundArguments:
+    def fill(self, args: Json, host: Host, context: Any, called: str) -> inspect.BoundArguments:
         """Bind the arguments, by name or in order, and what the runner fills where they do not say it.
 
         Raises Failed of kind `bad_args` where they do not suit the function.
@@ -113,7 +113,7 @@ class _Function(NamedTuple):
         try:
             return self.signature.bind(*positional, **named)
         except TypeError as error:
-            raise Failed.of("bad_args", f"`{_name_of(self.call)}`: {error}") from None
+            raise Failed.of("bad_args", f"`{called}`: {error}") from None
 
     def _in_order(self, rest: list[Any], named: dict[str, Any]) -> list[Any]:
         """Return what is bound in order: `rest`, with what is `named` taken out of it where its turn comes."""
@@ -132,7 +132,11 @@ class _Function(NamedTuple):
         if name == "event":
             return deepcopy(host.event)
         message = host.message
-        return (message.text if message else "") if self.text_message else deepcopy(message)
+        if message is None or self.text_message:
+            return message.text if message else ("" if self.text_message else None)
+        # a message is frozen: only what it holds of foreign values can be changed
+        loose = message.props is not None or message.data is not None or message.actions
+        return deepcopy(message) if loose else message
 
 
 async def _function(file: FilePath, name: str) -> _Function:
@@ -191,7 +195,3 @@ def _first(signature: inspect.Signature) -> inspect.Parameter | None:
 
 
 _ANY: Final = inspect.signature(lambda *args, **kwargs: None)  # noqa: ARG005 - their names are the signature
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))

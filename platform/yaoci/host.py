@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, cast
 
-from . import functions
-from .arguments import bind
+from . import functions, given
+from .arguments import known_names
+from .callbacks import POINTS, Next
+from .callbacks import read as read_said
 from .contracts import Key
 from .definitions import AssistantStep, text_of
 from .errors import Failed, UsageError
@@ -16,7 +18,7 @@ from .registry import ASSISTANTS, Link, Process
 from .schemas import explain
 from .templating import RenderError, evaluate, has_template, render
 from .tree import Budget, Tree, keep
-from .values import Json, Path, as_text, canonical
+from .values import Json, Path, as_text
 
 
 class Host:
@@ -156,9 +158,10 @@ class Host:
             return self.render(step.input), args
         own: Json = self.args
         mine = cast("dict[str, Json]", own) if isinstance(own, dict) else {}
-        declared = self.tree.registry.assistant(step.assistant).definition.parameters is not None
-        if not step.args and declared and self.home == f"{step.assistant}:" and not self._path:
-            args = mine
+        declared = self.tree.registry.assistant(step.assistant).definition.parameters
+        if not step.args and declared is not None and self.home == f"{step.assistant}:" and not self._path:
+            known = known_names(declared)
+            args = mine if known is None else {name: mine[name] for name in mine if name in known}
         if "input" in mine:
             return mine["input"], args
         return (self.message if self.message is not None else as_text(mine)), args
@@ -204,13 +207,17 @@ class Host:
         """Run `body`, which fails with `timeout` if it takes longer. Raises Failed."""
         if timeout is None:
             return await body()
-        tree = self.tree
+        tree, outer = self.tree, self.budget
+        self.budget = outer.counting()  # what `body` uses
 
         async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
             found = await tree.engine.scope(Key(f"{self.key}/time"), kept, asked=timeout, timeout=timeout)
             return found.value
 
-        return await keep(tree, body, record)
+        try:
+            return await keep(tree, self.budget, body, record)
+        finally:
+            self.budget = outer
 
     async def note(self, kind: EventKind, data: Json, *, message: Message | None = None) -> None:
         """Tell whoever listens that something happened here."""
@@ -225,26 +232,28 @@ def _message_names(message: Message) -> dict[str, Json]:
 
 async def run_process(
     host: Host, process: Process, args: Json, key: str, *, message: Message | None = None, event: Json = None,
-    timeout: float | None = None,
+    timeout: float | None = None, exact: bool = True,
 ) -> Json:  # fmt: skip
     """Run a process below `host` and return its result, both checked against its schemas. Raises Failed.
 
-    What nests runs as a scope, everything else as a step of the engine.
+    What nests runs as a scope, everything else as a step of the engine. With `exact` an argument
+    that the parameters do not list is refused.
     """
     tree = host.tree
-    given = _fit(process, args)
+    fitting = given.fit(process, args, exact=exact)
+    budget = host.budget.counting() if tree.engine.durable else host.budget
     inner = Host(
-        tree, key, file=process.file, path=process.path, home=process.home, unit=process.assistant, args=given,
-        message=message, event=event, callers=host.callers, visible=host.visible, budget=host.budget, python=process.python,
+        tree, key, file=process.file, path=process.path, home=process.home, unit=process.assistant, args=fitting,
+        message=message, event=event, callers=host.callers, visible=host.visible, budget=budget, python=process.python,
         place="" if process.file in tree.registry.documents else process.place,
     )  # fmt: skip
     spec, handler = process.method.handler, process.handler
 
     async def body() -> Json:
-        return await handler.invoke(spec, given, inner)
+        return await handler.invoke(spec, fitting, inner)
 
     async def record(kept: Callable[[], Awaitable[Json]]) -> Json:
-        asked = {"process": process.name, "args": given} if tree.engine.durable else None
+        asked = {"process": process.name, "args": fitting} if tree.engine.durable else None
         if handler.nests:
             found = await tree.engine.scope(Key(key), kept, asked=asked, timeout=timeout)
         else:
@@ -254,7 +263,7 @@ async def run_process(
         return found.value
 
     try:
-        value = await keep(tree, body, record)
+        value = await keep(tree, budget, body, record)
     except Failed as error:
         if error.failure.place:
             raise
@@ -266,29 +275,6 @@ async def run_process(
             "bad_result", explain(misfits, f"the result of `{process.name}`"), place=process.place
         )
     return value
-
-
-def _fit(process: Process, args: Json) -> Json:
-    """Return arguments by name, defaults filled in, if they fit. Raises Failed of kind `bad_args`."""
-    shape = process.parameters
-    try:
-        given = canonical(args if args is not None else {})
-        found = given if shape is None else bind(given, shape.schema)
-    except ValueError as error:
-        raise Failed.of("bad_args", f"`{process.name}`: {error}", place=process.place) from None
-    if shape is None:
-        return found
-    filled = shape.fill(found)
-    if misfits := shape.misfits({k: v for k, v in filled.items() if k not in _own_names(shape.schema)}):
-        raise Failed.of(
-            "bad_args", explain(misfits, f"the arguments of `{process.name}`"), place=process.place
-        )
-    return filled
-
-
-def _own_names(schema: Json) -> frozenset[str]:
-    """Return the names that the runner fills, as far as the schema does not declare them."""
-    return frozenset({"message", "event", "context"} - set(schema.get("properties") or ()))
 
 
 class Follower:
@@ -315,7 +301,14 @@ class Follower:
             raise Failed(error.failure._replace(place=one.place)) from None
 
     async def follow(self, one: Link, key: str, message: Message, event: Json) -> Json:
-        """Run the link's target and return its result. Raises Failed."""
+        """Run the link's target and return its result. Raises Failed, also where it hands over to nowhere."""
+        value = await self._follow(one, key, message, event)
+        if isinstance(value, dict) and cast("dict[str, Json]", value).get("then") == "next":
+            said = read_said(value, POINTS[self.point])
+            given.admit(self.host.tree.registry, cast("Next", said), self.host.home, message.text)
+        return cast("Json", value)
+
+    async def _follow(self, one: Link, key: str, message: Message, event: Json) -> Json:
         args: Json = one.args
         if not args and one.process is not None and one.process.name.startswith(ASSISTANTS):
             args = {"input": message.text}  # an assistant as a callback is told the message
@@ -340,6 +333,7 @@ class Follower:
 async def _call_function(host: Host, one: Link, args: Json) -> Json:
     """Call a Python function that was given as a callback, below `host`."""
     tree, function = host.tree, cast("Callable[..., Any]", one.function)
+    host.budget = host.budget.counting()
 
     async def body() -> Json:
         return await functions.call(function, args, host, one.name)
@@ -349,4 +343,4 @@ async def _call_function(host: Host, one: Link, args: Json) -> Json:
         found = await tree.engine.step(host.key, kept, effect="write", asked=asked, timeout=one.timeout)
         return found.value
 
-    return await keep(tree, body, record)
+    return await keep(tree, host.budget, body, record)

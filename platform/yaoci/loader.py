@@ -13,6 +13,7 @@ from .source import Span
 FileKind: TypeAlias = Literal["assistant", "processor", "python", "settings"]
 
 SETTINGS: Final = "yaoci.yaml"
+_YML_SETTINGS: Final = "yaoci.yml"
 ASSISTANT: Final = "assistant.yaml"
 """The file of an assistant that has a folder of its own."""
 
@@ -20,6 +21,7 @@ MAX_FILES: Final = 20_000
 
 BAD_ID: Final = Code("Y210", "bad-id", "error", "a file's name cannot be an id")
 YML: Final = Code("Y211", "yml", "error", "files end in .yaml")
+FOLDER: Final = Code("Y212", "folder-name", "warning", "a folder that is not read")
 OUTSIDE: Final = Code("Y801", "outside-project", "error", "a link leads out of the project")
 CLASH: Final = Code("Y209", "duplicate-id", "error", "two files have the same id")
 NO_FOLDER: Final = Code("Y021", "unreadable-folder", "error", "folder cannot be read")
@@ -57,9 +59,35 @@ def find_root(start: Path) -> Path:
             (folder / name).is_dir() for name in ("assistants", "processes")
         ):
             return folder
+    meant = _meant(start)
     raise UsageError(
         f"no project here: {start} and the folders above have no yaoci.yaml, assistants/ or processes/"
+        + (f"; {meant}" if meant else "")
     )
+
+
+_MEANT: Final = {
+    "assistant": "assistants", "agent": "assistants", "agents": "assistants",
+    "process": "processes", "processor": "processes", "processors": "processes",
+}  # fmt: skip
+"""Names of folders that seem to be one of those that are read."""
+
+
+def _meant(folder: Path) -> str:
+    """Return what was meant where the folder of a project was named wrongly; nothing if nothing is there."""
+    if (folder / _YML_SETTINGS).is_file():
+        return f"there is a file `{_YML_SETTINGS}`: rename it to `{SETTINGS}`"
+    for name, right in _MEANT.items():
+        if _holds_yaml(folder / name):
+            return f"there is a folder `{name}`: did you mean `{right}`?"
+    return ""
+
+
+def _holds_yaml(folder: Path) -> bool:
+    try:
+        return any(path.suffix in {".yaml", ".yml"} for path in folder.iterdir())
+    except OSError:
+        return False
 
 
 def find(root: Path) -> Project:
@@ -68,6 +96,12 @@ def find(root: Path) -> Project:
     settings = root / SETTINGS
     if os.path.lexists(settings) and _inside(project, settings):
         project.files.append(Found(kind="settings", id="", path=settings, shown=SETTINGS))
+    if os.path.lexists(root / _YML_SETTINGS):
+        _yml(project, root / _YML_SETTINGS)
+    for name, right in _MEANT.items():
+        if not os.path.lexists(root / right) and _holds_yaml(root / name):
+            label = f"this folder is not read: did you mean `{right}`?"
+            project.findings.append(Diagnostic.of(FOLDER, _top(name), label, f"rename it to `{right}`"))
     for name, take in (("assistants", _assistants), ("processes", _processes)):
         if _inside(project, root / name):
             take(project, root / name, ())

@@ -66,6 +66,8 @@ class Words(NamedTuple):
 
     pattern: str
     what: str
+    variable: bool = False
+    """It is the name of an environment variable; what stands there instead may be a secret, and is not repeated."""
 
 
 class Form(NamedTuple):

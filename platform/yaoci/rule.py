@@ -50,8 +50,8 @@ class View(Protocol):
     """The methods of this file, broken ones too."""
     broken: Collection[str]
     """Ids whose files could not be read: nothing is to be said of what they hold."""
-    callbacks: Collection[str]
-    """The full names of what stands as a callback somewhere in the project."""
+    callbacks: Mapping[str, Collection[str]]
+    """The full names of what stands as a callback somewhere in the project, each with its hooks, or `callback`."""
     shared: Collection[str] | None
     """The keys of `shared` that steps set; None where Python, or what could not be read, may set others."""
     settings: Settings | None

@@ -3,17 +3,18 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self, cast
 
 from . import contracts, endpoints
 from .calls import call_assistant, call_chain, links_of
 from .contracts import Journal, Key, Loading, Model
-from .definitions import AssistantStep, Limits
+from .definitions import AssistantStep
+from .diagnostics import did_you_mean
 from .endpoints import Choice
 from .engine import Engine, utc_now
 from .errors import Failed, UsageError
@@ -21,7 +22,7 @@ from .host import Host, run_process
 from .messages import Message
 from .registry import ASSISTANTS, Process, Registry
 from .stream import Outcome, Stream
-from .tree import Budget, Sink, Tree, tighter
+from .tree import Bounds, Budget, Sink, Tree, bounds
 from .values import Json, as_text
 
 
@@ -40,7 +41,11 @@ class Runner:
 
         `models` gives models by the names that YAML calls them; `model` names one to be used for
         every assistant; `journal` keeps results by key; `environ` stands for the environment.
+        Raises UsageError for a model that the project does not use, where none is chosen in a run.
         """
+        if not isinstance(registry, Registry):  # pyright: ignore[reportUnnecessaryIsInstance]  # not all are typed
+            raise UsageError(f"a runner takes a registry, not {registry!r}: pass `yaoci.load(...)`")
+        _check_models(registry, models or (), model)
         self.registry = registry
         self._given = dict(models or {})
         self._model = model
@@ -63,16 +68,14 @@ class Runner:
         or in order. `callback` is None, a name, `{name, args}`, a function or a list of them, called
         with the answer. Raises Failed; UsageError where the target is not known or the call cannot be.
         """
-        return await self._run(
-            _Request(target, input, args, callback, options, dict(context or {}), run), None
-        )
+        return await self._run(_Request(target, input, args, callback, options, _context(context), run), None)
 
     def stream(
         self, target: str, input: Json = None, *, args: Json = None, callback: Any = None, options: Json = None,
         context: Mapping[str, Json] | None = None, run: str = "",
     ) -> AbstractAsyncContextManager["Stream"]:  # fmt: skip
         """Return what `async with` opens as a stream of events; leaving the block cancels the run and waits for it."""
-        return self._stream(_Request(target, input, args, callback, options, dict(context or {}), run))
+        return self._stream(_Request(target, input, args, callback, options, _context(context), run))
 
     @asynccontextmanager
     async def _stream(self, request: "_Request") -> AsyncGenerator["Stream", None]:
@@ -119,7 +122,7 @@ class Runner:
         if not self._users:
             opened, self._open = list(self._open.items()), {}
             for name, (_, model) in opened:
-                if name not in self._given:
+                if self._in_code(name) is None:
                     await model.close()
 
     async def open_model(self, name: str, tell: Callable[[str], Awaitable[None]]) -> tuple[Choice, Model]:
@@ -129,11 +132,10 @@ class Runner:
         """
         name = self._model or name
         if name not in self._open:
-            if name in self._given:
-                self._open[name] = (
-                    Choice(name=name, endpoint=contracts.Endpoint(provider="", model=name, api="")),
-                    self._given[name],
-                )
+            given = self._in_code(name)
+            if given is not None:
+                endpoint = contracts.Endpoint(provider="", model=name, api="")
+                self._open[name] = (Choice(name=name, endpoint=endpoint), given)
             else:
                 settings = self.registry.settings.definition if self.registry.settings else None
                 choice = endpoints.choose(name, settings, self.registry.root, self._environ)
@@ -144,6 +146,12 @@ class Runner:
                 self._open[name] = (choice, model)
         return self._open[name]
 
+    def _in_code(self, name: str) -> Model | None:
+        """Return the model that was given under a name, or under what that name stands for in yaoci.yaml."""
+        settings = self.registry.settings
+        known = settings.definition.models.get(name) if settings else None
+        return self._given.get(name) or (self._given.get(known.use) if known else None)
+
     # -- a run -----------------------------------------------------------------------------------------
 
     async def _run(self, request: "_Request", sink: Sink | None) -> Outcome:
@@ -153,7 +161,7 @@ class Runner:
             run=run,
             registry=self.registry,
             engine=await Engine.open(self._journal, run, self._clock),
-            budget=Budget(self._limits(target), target.place),
+            budget=Budget(self._bounds(target)),
             assistant=call_assistant,
             context=request.context,
             sink=sink,
@@ -169,20 +177,17 @@ class Runner:
                 await tree.emit("run_ended", "", error.failure.place, data={"error": error.failure.to_json()})
                 raise
             data = {"state": outcome.state, "output": outcome.output, "usage": outcome.usage.to_json()}
+            if outcome.error is not None:
+                data["error"] = outcome.error.to_json()
             await tree.emit("run_ended", "", target.place, data=data)
             return outcome
         finally:
             await self._release()
 
-    def _limits(self, target: Process) -> Limits:
+    def _bounds(self, target: Process) -> Bounds:
         """Return the limits of a whole run: the project's, and those of the assistant that is asked for."""
-        settings = self.registry.settings
-        own = (
-            self.registry.assistants[target.owner].definition.limits
-            if target.name.startswith(ASSISTANTS)
-            else None
-        )
-        return tighter(settings.definition.limits if settings else None, own)
+        own = self.registry.assistants[target.owner] if target.name.startswith(ASSISTANTS) else None
+        return bounds(target.place, own, self.registry.settings)
 
     def _target(self, name: str) -> Process:
         if name in self.registry.assistants:
@@ -204,7 +209,13 @@ class Runner:
                 options=request.options,
                 shown=True,
             )
-            return Outcome(run=tree.run, message=called.message, output=called.value, usage=tree.usage)
+            return Outcome(
+                run=tree.run,
+                message=called.message,
+                output=called.value,
+                usage=tree.usage,
+                error=called.error,
+            )
         if request.input is not None:
             raise UsageError(f"`{target.name}` is a process: it takes arguments, no input")
         links = links_of(tree, request.callback, target.home, target.place)
@@ -220,7 +231,43 @@ class Runner:
             message=last.message,
             output=value if last.message is message else last.value,
             usage=tree.usage,
+            error=last.error,
         )
+
+
+def _check_models(registry: Registry, models: Iterable[str], model: str) -> None:
+    """Make sure that models are given under names that the project uses. Raises UsageError.
+
+    A `create` hook may choose any model, and a project that uses none mistakes none.
+    """
+    used = {name for unit in registry.assistants.values() for name in unit.definition.model}
+    if registry.settings is not None:
+        settings = registry.settings.definition
+        used |= {settings.default_model, *settings.models, *(one.use for one in settings.models.values())}
+    used -= {""}
+    if not used or any(unit.hooks.get("create") for unit in registry.assistants.values()):
+        return
+    for name in models:
+        if name not in used and name != model:
+            hint = did_you_mean(name, used)
+            raise UsageError(f"the project has no model `{name}`" + (f": {hint}" if hint else ""))
+
+
+_CONTEXT: Final = ("user", "session", "locale", "metadata", "turn")
+"""What a caller may say of a run."""
+
+
+def _context(context: Any) -> dict[str, Json]:
+    """Return what a run's `context` holds besides its own. Raises UsageError for what is not known there."""
+    if context is None:
+        return {}
+    if not isinstance(context, Mapping):
+        raise UsageError(f"`context` is a mapping, such as {{'user': …}}, not {context!r}")
+    found = dict(cast("Mapping[str, Json]", context))
+    for name in found:
+        if name not in _CONTEXT:
+            raise UsageError(f"`context` has no `{name}`: {did_you_mean(str(name), _CONTEXT)}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from .faults import explain, open_brackets
+from .faults import explain
 from .reader import FIRST_LINE, MAX_ALIAS_NODES, MAX_NODES, Offsets, Reader
 from .shadow import StandIns, stand_ins, without_tabs
+from .stops import open_brackets
 from .texts import CODES, Place, Problem, Span, Text, Unreadable, shown
 from .traps import not_text, wide_colon_problem
 from .values import MAX_DEPTH, Json, Path

@@ -73,6 +73,8 @@ class Trouble(NamedTuple):
     label: str
     help: str = ""
     on: Literal["key", "value"] = "value"
+    quote: bool = False
+    """Whether quotes around what is written there would make it right; `help` says so without it."""
 
 
 Kinds: TypeAlias = Mapping[str, Mapping[str, type]]
@@ -114,13 +116,15 @@ class _State:
         self.troubles.append(Trouble(kind, path, label, help, on))
         return _BAD
 
-    def wrong(self, path: Path, wanted: str, value: Json, help: str = "") -> Any:
-        """Report a value of another type than is wanted."""
+    def wrong(self, path: Path, wanted: str, value: Json, help: str = "", *, quote: bool = False) -> Any:
+        """Report a value of another type than is wanted; with `quote`, one that was meant as a text."""
         if value is None:
             return self.bad(
                 WRONG_TYPE, path, f"{wanted}, and nothing stands here", "fill it in, or leave the key out"
             )
-        return self.bad(WRONG_TYPE, path, f"{wanted}, not {words(value)}", help)
+        help = "put it in quotes" if quote else help
+        self.troubles.append(Trouble(WRONG_TYPE, path, f"{wanted}, not {words(value)}", help, quote=quote))
+        return _BAD
 
 
 _BAD: Final = object()
@@ -187,7 +191,10 @@ def _plain(annotation: Any, marks: tuple[Any, ...]) -> _Decoder:
     if is_dataclass(annotation):
         return functools.partial(_member, cast("type", annotation))
     if annotation is str:
-        return functools.partial(_text, mark_of(marks, Template) is not None, mark_of(marks, Words))
+        pattern = mark_of(marks, Words)
+        if pattern is not None and pattern.variable:
+            return functools.partial(_variable, pattern)
+        return functools.partial(_text, mark_of(marks, Template) is not None, pattern)
     if annotation in (int, float):
         return functools.partial(_number, annotation, mark_of(marks, Between))
     if annotation is bool:
@@ -213,14 +220,9 @@ def _bool(state: _State, value: Json, path: Path) -> Any:
     return state.wrong(path, "this wants true or false", value, hint)
 
 
-def _quoted(value: Json) -> str:
-    """Return a help text where a number, or true or false, stands for a text."""
-    return f'put it in quotes: "{str(value).lower()}"' if isinstance(value, int | float) else ""
-
-
 def _text(templates: bool, pattern: Words | None, state: _State, value: Json, path: Path) -> Any:
     if not isinstance(value, str):
-        return state.wrong(path, "this wants text", value, _quoted(value))
+        return state.wrong(path, "this wants text", value, quote=isinstance(value, int | float))
     if not templates and "{{" in value:
         return state.bad(
             NO_TEMPLATE, path, "this text is taken as it is, `{{` too",
@@ -231,6 +233,22 @@ def _text(templates: bool, pattern: Words | None, state: _State, value: Json, pa
     return value
 
 
+_MEANT: Final = re.compile(r"\$\{?(\w+)\}?|\{\{\s*(?:env\.)?(\w+)\s*\}\}|env\.(\w+)")
+"""How people write a variable elsewhere: `$NAME`, `${NAME}`, `{{ env.NAME }}`."""
+
+
+def _variable(words: Words, state: _State, value: Json, path: Path) -> Any:
+    if not isinstance(value, str):
+        return state.wrong(path, "this wants the name of an environment variable", value)
+    if re.fullmatch(words.pattern, value):
+        return value
+    meant = _MEANT.fullmatch(value.strip())
+    if meant and re.fullmatch(words.pattern, name := meant[1] or meant[2] or meant[3]):
+        return state.bad(WRONG_VALUE, path, "the name alone stands here", f"write `{name}`")
+    label = "this looks like a key itself, or is no variable's name"
+    return state.bad(WRONG_VALUE, path, label, words.what)
+
+
 def _number(kind: type, bounds: Between | None, state: _State, value: Json, path: Path) -> Any:
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and not whole):
@@ -239,9 +257,16 @@ def _number(kind: type, bounds: Between | None, state: _State, value: Json, path
         return state.wrong(path, f"this wants {_TYPE_WORDS[kind]}", value, _bare_number(value))
     if bounds and not bounds.low <= value <= bounds.high:
         return state.bad(
-            WRONG_VALUE, path, f"{value} is out of range", f"from {bounds.low:g} to {bounds.high:g}"
+            WRONG_VALUE,
+            path,
+            f"{_number_shown(value)} is out of range",
+            f"from {_number_shown(bounds.low)} to {_number_shown(bounds.high)}",
         )
     return kind(value)
+
+
+def _number_shown(number: float) -> str:
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:g}"
 
 
 def _bare_number(value: Json) -> str:
@@ -269,6 +294,8 @@ def _seconds(state: _State, value: Json, path: Path) -> Any:
         if value is None:
             return state.wrong(path, "this wants a duration", value)
         help = "such as `250ms`, `10s`, `2m`, `24h` or `7d`"
+        if not isinstance(value, bool) and re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", str(value)):
+            help = f"write `{value}s`"
         return state.bad(WRONG_VALUE, path, "this wants a duration", help)
     return found
 
@@ -278,6 +305,13 @@ def _literal(choices: tuple[Json, ...], state: _State, value: Json, path: Path) 
         if value == choice and isinstance(value, bool) is isinstance(choice, bool):
             return choice
     shown = f"`{value}`" if isinstance(value, str | int) else words(value)
+    if all(isinstance(choice, int) for choice in choices):  # the only numbers to choose from are versions
+        return state.bad(
+            WRONG_VALUE,
+            path,
+            f"{shown} is not known",
+            f"this yaoci knows version {listed(map(str, choices))}",
+        )
     names = [str(choice) for choice in choices]
     hint = did_you_mean(value, names, few=0) if isinstance(value, str) else ""
     return state.bad(WRONG_VALUE, path, f"{shown} is not one of {listed(names, 'or')}", hint)
@@ -286,13 +320,23 @@ def _literal(choices: tuple[Json, ...], state: _State, value: Json, path: Path) 
 def _list(item: _Decoder, many: bool, state: _State, value: Json, path: Path) -> Any:
     if not isinstance(value, list):
         if not many:
-            return state.wrong(path, "this wants a list", value, "put `- ` before each item")
+            return state.wrong(path, "this wants a list", value, _as_item(item, value, path))
         one = item(state, value, path)
         return _BAD if one is _BAD else (one,)
     parts: list[Json] = cast("Json", value)
     decoded = [item(state, part, (*path, index)) for index, part in enumerate(parts)]
     # without the bad ones, the others would stand at other places than in the file
     return _BAD if any(part is _BAD for part in decoded) else tuple(decoded)
+
+
+def _as_item(item: _Decoder, value: Json, path: Path) -> str:
+    """Return what to do where the only item of a list stands without its dash, or without what it is."""
+    if isinstance(value, str) and (dashed := re.fullmatch(r"-([^\s-]\S*)", value)):
+        return f"a space is missing after the dash: `- {dashed[1]}`"
+    alone = _State({})
+    if isinstance(value, str) and item(alone, value, (*path, 0)) is _BAD and alone.troubles[0].help:
+        return alone.troubles[0].help
+    return "put `- ` before each item"
 
 
 def _mapping(key: _Decoder, item: _Decoder, state: _State, value: Json, path: Path) -> Any:
@@ -322,7 +366,8 @@ def _union(members: tuple[Any, ...], marks: tuple[Any, ...]) -> _Decoder:
         if decoder is not None:
             return decoder(state, value, path)
         names = " or ".join(_TYPE_WORDS[kind] for kind in decoders)
-        return state.wrong(path, f"this wants {names}", value, _quoted(value) if str in decoders else "")
+        quote = isinstance(value, int | float) and str in decoders
+        return state.wrong(path, f"this wants {names}", value, quote=quote)
 
     return by_type
 
@@ -341,7 +386,9 @@ def _tagged(members: tuple[type, ...], state: _State, value: Json, path: Path) -
             if member.form.short:  # type: ignore[attr-defined]
                 return _record(member)(state, value, path)
     if not isinstance(value, dict):
-        return state.wrong(path, "this wants a mapping", value)
+        dash = "- " if path and isinstance(path[-1], int) else ""
+        help = f'write `{dash}{members[0].form.tag}: "…"`' if isinstance(value, str) else ""  # type: ignore[attr-defined]
+        return state.wrong(path, "this wants a mapping", value, help)
     chosen = _choose({member.form.tag: member for member in members}, state, value, path)  # type: ignore[attr-defined]
     return _BAD if chosen is None else _record(chosen)(state, value, path)
 
@@ -408,6 +455,12 @@ def _fill(
         wanted = "text or a mapping" if form.short else "a mapping"
         return state.wrong(path, f"{form.what} is {wanted}", value)
     given = cast("dict[str, Json]", value)
+    if form.short and "args" in plain and (key := _named_alone(given, plain)):
+        args = "{…}" if isinstance(given[key], dict) else "[…]"
+        label = f"`{key}` is no key of {form.what}"
+        return state.bad(
+            UNKNOWN_KEY, (*path, key), label, f"write `{{{form.short}: {key}, args: {args}}}`", "key"
+        )
     found: dict[str, Any] = {}
     good = True
     member: type | None = None
@@ -447,6 +500,14 @@ def _fill(
     result = kind(**found)
     state.nodes.append(Node(path, result, form))
     return result
+
+
+def _named_alone(given: Mapping[str, Json], plain: Mapping[str, _Field]) -> str:
+    """Return the only key, where it seems to be the name of what is called, and its value the arguments."""
+    for key, item in given.items():
+        if len(given) == 1 and key not in plain and isinstance(item, dict | list):
+            return key
+    return ""
 
 
 def _members(flat: tuple[str, Any, Flat], state: _State) -> Mapping[str, type]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
 
 from .contracts import Usage
-from .errors import UsageError
+from .errors import Failure, UsageError
 from .events import Event
 from .messages import Message
 from .values import Json
@@ -17,7 +17,7 @@ BEHIND: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a run that did not fail."""
+    """What came of a run that has an answer."""
 
     run: str
     state: Literal["done"] = "done"
@@ -26,6 +26,8 @@ class Outcome:
     output: Json = None
     """An assistant's checked `returns` value, else its text; a process's result."""
     usage: Usage = Usage()  # noqa: RUF009 - frozen
+    error: Failure | None = None
+    """Why the turn failed, where its `fail` hook answered."""
 
 
 class Stream:

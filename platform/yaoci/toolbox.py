@@ -81,8 +81,13 @@ class Toolbox:
         used = self._used[call.name] = self._used.get(call.name, 0) + 1
         limits = wanted.tool.limits
         if limits is not None and limits.calls is not None and used > limits.calls:
-            raise Failed.of("limit", f"`{call.name}` may be called {limits.calls} times in a turn, and was",
+            raise Failed.of("limit", f"`{call.name}` may be called {times(limits.calls)} in a turn, and was",
                             place=wanted.tool.place)  # fmt: skip
+
+
+def times(number: int) -> str:
+    """Return how often, in words."""
+    return "once" if number == 1 else f"{number} times"
 
 
 def arguments(text: str) -> dict[str, Json]:

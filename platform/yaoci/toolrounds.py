@@ -163,6 +163,7 @@ class ToolRounds:
                 key,
                 timeout=limits.timeout if limits else None,
                 message=self.host.message,
+                exact=False,  # a model's call is judged by JSON Schema alone
             )
         except Failed as error:
             return ran._replace(failure=error.failure)

@@ -3,24 +3,28 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, Final, NamedTuple, cast
 
 from . import callbacks
 from .asking import Asker
 from .callbacks import Answer, Next, Stop
 from .contracts import Key
 from .definitions import Assistant, Options, text_of
-from .errors import Failed
+from .engine import Late, span
+from .errors import Failed, Failure
 from .host import Follower, Host
 from .marks import Form
 from .messages import Message
 from .registry import Unit
 from .schemas import Shape, explain
 from .spec import decode
-from .toolbox import no_constant
+from .toolbox import no_constant, times
 from .toolrounds import Answered, ToolRounds, stopped_with, text_of_all
-from .tree import Tree
+from .tree import TIMEOUT, Tree
 from .values import Json, as_text, canonical
+
+LAST_WORDS: Final = 10.0
+"""Seconds that `fail`, and `done` for its answer, may take once the deadline has passed."""
 
 
 class Ended(NamedTuple):
@@ -63,6 +67,8 @@ class Turn:
         self.returns = Shape(self.assistant.returns) if self.assistant.returns is not None else None
         self.messages: list[Message] = []
         self.answers = 0
+        self.failure: Failure | None = None
+        """Why the turn failed, where `fail` answered."""
 
     # -- the whole -----------------------------------------------------------------------------------
 
@@ -78,18 +84,23 @@ class Turn:
             begun_done = True
             return await self._done(ended)
         except Failed as error:
-            return await self._fail(error, through_done=not begun_done)
+            try:
+                return await self._fail_in_time(error, through_done=not begun_done)
+            except Failed:
+                await self.asker.cut()
+                raise
 
     async def _in_time(self) -> Answered | Next:
         """Come to an answer before the deadline; past it, `fail` can still speak."""
-        seconds = self.host.budget.timeout
+        budget = self.host.budget
+        seconds = budget.timeout
         if seconds is None:
             return await self._answer()
-        try:
-            return await self.tree.engine.deadline(Key(f"{self.host.key}/time"), self._answer, seconds)
-        except Failed as error:
-            place = error.failure.place or self.unit.place(("limits", "timeout"))
-            raise Failed(error.failure._replace(place=place)) from error
+        whose = "`limits.timeout`" if seconds != TIMEOUT else "`limits.timeout`, where none is said"
+        late = Failure(
+            "timeout", f"the turn took longer than {span(seconds)}: {whose}", budget.bounds.of("timeout")
+        )
+        return await self.tree.engine.deadline(Key(f"{self.host.key}/time"), self._answer, seconds, late)
 
     async def _answer(self) -> Answered | Next:
         made = await self._create()
@@ -157,19 +168,20 @@ class Turn:
     # -- rounds --------------------------------------------------------------------------------------
 
     async def _rounds(self) -> Answered | Next:
-        most = self.host.budget.rounds
+        budget = self.host.budget
+        most = budget.rounds
         while True:
             number = self.rounds[0]
             if number >= most:
-                raise Failed.of("limit", f"the model was asked {most} times and has not answered: `limits.rounds` is used up",
-                                place=self.unit.place(("limits", "rounds")))  # fmt: skip
+                why = f"the model was asked {times(most)} and has not answered: `limits.rounds` is used up"
+                raise Failed.of("limit", why, place=budget.bounds.of("rounds"))
             self.rounds[0] += 1
             key = f"{self.host.key}/r{number}"
             said = await self.asker.ask(key, self.messages)
             if said.calls:
                 if said.text and self.asker.live:
                     text = self._message(f"{self.tree.run}/{key}", said.text)
-                    await self.asker.show(key, replace(text, done=True))
+                    await self.asker.settle(replace(text, done=True))
                 ended = await self.tools.run(key, said, self.messages)
                 if ended is not None:
                     return ended
@@ -238,6 +250,18 @@ class Turn:
             )
         return found
 
+    async def _fail_in_time(self, error: Failed, *, through_done: bool) -> Ended | Next:
+        """Run `fail`, which may not take for ever once the deadline has passed."""
+        if not isinstance(error, Late) or not self.unit.hooks.get("fail"):
+            return await self._fail(error, through_done=through_done)
+        text = f"{error.failure.text} (and then `fail` took longer than {span(LAST_WORDS)})"
+
+        async def body() -> Ended | Next:
+            return await self._fail(error, through_done=through_done)
+
+        key = Key(f"{self.host.key}/fail/time")
+        return await self.tree.engine.deadline(key, body, LAST_WORDS, error.failure._replace(text=text))
+
     async def _fail(self, error: Failed, *, through_done: bool) -> Ended | Next:
         """Run the `fail` chain; its answer goes through `done`, unless it was `done` that failed."""
         links = self.unit.hooks.get("fail", ())
@@ -250,10 +274,13 @@ class Turn:
             chain = await self._chain("fail", f"{self.host.key}/fail", message, event)
         except Failed as second:
             raise Failed(failure._replace(text=f"{failure.text} (and then {second.failure.text})")) from error
+        if not isinstance(chain.said, Answer | Next):
+            raise error
+        self.failure = failure
+        text = "the turn failed, and `fail` answered"
+        await self.host.note("note", {"text": text, "error": failure.to_json()})
         if isinstance(chain.said, Next):
             return chain.said
-        if not isinstance(chain.said, Answer):
-            raise error
         messages = tuple(
             replace(
                 self._message(m.id or f"{self.tree.run}/{self.host.key}/fail", m.text),
@@ -262,9 +289,6 @@ class Turn:
                 data=m.data,
             )
             for m in callbacks.messages_of(chain.said.value)
-        )
-        await self.host.note(
-            "note", {"text": "the turn failed, and `fail` answered", "error": failure.to_json()}
         )
         answered = Answered(messages, self._worth(messages), final=False)
         return await self._done(answered) if through_done else Ended(messages, answered.value)

@@ -17,6 +17,10 @@ MAX_DEPTH = 64
 MAX_BYTES = 10 * 1024 * 1024
 """How large a result may be, as compact UTF-8 JSON."""
 
+MAX_NODES = 500_000
+"""How many values a value may hold, at any depth."""
+
+_CONTAINERS = frozenset((dict, list, tuple))
 _WHOLE = 2**63
 _BITS = 14_000
 
@@ -25,14 +29,34 @@ class NotJsonError(ValueError):
     """A value that JSON cannot hold, or that is too deep."""
 
 
-def canonical(value: Any, depth: int = 0) -> Json:
+def canonical(value: Any) -> Json:
     """Return `value` as what its JSON record would read back as.
 
     Tuples become lists, bytes base64 text, lone surrogates U+FFFD, dataclass-like
     mappings plain dicts. Raises NotJsonError for anything else: NaN and infinities,
-    integers of more than 4,300 digits, keys that are not text, other types, or a
-    nesting deeper than MAX_DEPTH.
+    integers of more than 4,300 digits, keys that are not text, other types, a nesting
+    deeper than MAX_DEPTH, or more than MAX_NODES values, those that are shared counted each time.
     """
+    if value.__class__ in _CONTAINERS and _is_crowded(value):
+        raise NotJsonError(f"it holds more than {MAX_NODES:,} values")
+    return _canonical(value, 0)
+
+
+def _is_crowded(value: Any) -> bool:
+    """Return whether a value holds more than MAX_NODES others; looks no further than that."""
+    left = MAX_NODES
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        left -= len(item)
+        if left < 0:
+            return True
+        parts = item.values() if item.__class__ is dict else item
+        todo.extend(part for part in parts if part.__class__ in _CONTAINERS)
+    return False
+
+
+def _canonical(value: Any, depth: int) -> Json:
     kind = value.__class__
     if kind is str:
         return clean(value)
@@ -49,9 +73,9 @@ def canonical(value: Any, depth: int = 0) -> Json:
     if depth > MAX_DEPTH:
         raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels")
     if kind is list or kind is tuple:
-        return [canonical(item, depth + 1) for item in value]
+        return [_canonical(item, depth + 1) for item in value]
     if kind is dict:
-        return {_key(key): canonical(item, depth + 1) for key, item in value.items()}
+        return {_key(key): _canonical(item, depth + 1) for key, item in value.items()}
     return _uncommon(value, depth)
 
 
@@ -62,15 +86,21 @@ def _key(key: Any) -> str:
 
 
 def _uncommon(value: Any, depth: int) -> Json:
-    if isinstance(value, bytes | bytearray):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, Mapping):
-        return canonical(dict(value), depth)  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, tuple | list):
-        return canonical(list(value), depth)  # pyright: ignore[reportUnknownArgumentType]
-    for plain in (str, int, float):
-        if isinstance(value, plain) and not isinstance(value, bool):
-            return canonical(plain(value), depth)
+    try:
+        if isinstance(value, bytes | bytearray):
+            return base64.b64encode(value).decode("ascii")
+        for plain, kind in ((dict, Mapping), (list, tuple | list), (str, str), (int, int), (float, float)):
+            if isinstance(value, kind):
+                found: Any = plain(value)  # a class of the user's own, whose methods may do anything
+                if found.__class__ in _CONTAINERS and _is_crowded(found):
+                    raise NotJsonError(f"it holds more than {MAX_NODES:,} values")
+                return _canonical(found, depth)
+    except NotJsonError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it raises, it is no JSON
+        raise NotJsonError(
+            f"a value of type {type(value).__name__} cannot be read: {type(error).__name__}"
+        ) from None
     raise NotJsonError(f"a value of type {type(value).__name__} is not JSON")
 
 

@@ -286,7 +286,7 @@ CONTEXT = """
         "Asks for everything."
         context.shared["list"] = [1]
         context.shared["list"].append(2)  # a copy: it changes nothing
-        context.log("begun", step=1)
+        context.log("begun", text="so", step=1)
         context.send("hello")
         context.send(Message(type="table", props={"rows": []}))
         return work(context, context.process("add", [1, 2]), context.call("a", "hi", callback="p.shout"))
@@ -296,7 +296,7 @@ CONTEXT = """
         "Asks for everything."
         context.shared["list"] = [1]
         context.shared["list"].append(2)
-        await context.log("begun", step=1)
+        await context.log("begun", text="so", step=1)
         await context.send("hello")
         await context.send(Message(type="table", props={"rows": []}))
         return work(context, await context.process("add", [1, 2]), await context.call("a", "hi", callback="p.shout"))
@@ -338,7 +338,7 @@ def test_the_context_offers_the_same_from_a_thread_and_on_the_loop(tmp_path, nam
     ]  # fmt: skip
     assert len({message.id for message in messages}) == 2
     (note,) = [event for event in events if event.kind == "note"]
-    assert (note.data, note.place) == ({"text": "begun", "step": 1}, registry.process(f"p.{name}").place)
+    assert (note.data, note.place) == ({"text": "begun", "data": {"text": "so", "step": 1}}, registry.process(f"p.{name}").place)
 
 
 @pytest.mark.parametrize("name", ["sync", "on_loop"])

@@ -203,3 +203,9 @@ def test_a_file_that_is_no_script_is_named(tmp_path, content, text):
 
 def test_a_wire_without_a_file_asks_for_one():
     assert failure(made_by("")) == Failure("missing", "no script: which `file` does the model read from?")
+
+
+@pytest.mark.parametrize("script", ["hello", {"say": "hello"}, 5])
+def test_turns_that_are_no_list_are_refused(script):
+    with pytest.raises(ValueError, match="turns are a list, one for each request"):
+        Scripted(script)

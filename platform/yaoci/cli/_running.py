@@ -5,13 +5,14 @@ import contextlib
 import itertools
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, Final, TextIO, cast
 
 import click
 
+from ..diagnostics import did_you_mean
 from ..endpoints import problem
-from ..errors import UsageError
+from ..errors import Failed, UsageError
 from ..events import Event
 from ..keywords import properties
 from ..messages import Message
@@ -49,27 +50,85 @@ def arguments(process: Process, pairs: Sequence[str], whole: str | None) -> Json
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"`--arg {pair}`: write name=value")
-        found[name] = _value(text, known.get(name))
+        found[name] = _value(name, text, known.get(name))
     return found
 
 
-def _value(text: str, schema: Json) -> Json:
-    kind = cast("Mapping[str, Json]", schema).get("type") if isinstance(schema, Mapping) else None
+def _value(name: str, text: str, schema: Json) -> Json:
+    part = cast("Mapping[str, Json]", schema) if isinstance(schema, Mapping) else {}
+    kind = part.get("type")
     if kind is not None and "string" in (kind if isinstance(kind, list) else [kind]):
         return text
     try:
         return json.loads(text)
     except ValueError:
-        return text
+        pass
+    if kind == "array":
+        raise UsageError(f"`--arg {name}={text}`: `{name}` is a list, written as JSON: {_as_list(name, text, part)}")
+    if kind == "object":
+        example = f"--arg '{name}={{\"key\": \"value\"}}'"
+        raise UsageError(f"`--arg {name}={text}`: `{name}` is an object, written as JSON, such as `{example}`")
+    return text
 
 
-def given_input(text: str | None, given: Global) -> str:
-    """Return what is said: the argument, or what stands on stdin. Raises UsageError for too much of it."""
-    if text is not None and text != "-":
-        return text
+def _as_list(name: str, text: str, schema: Mapping[str, Json]) -> str:
+    """Return the `--arg` that was meant by items with commas between them."""
+    items = [item.strip() for item in text.strip("[]").split(",")]
+    inner = schema.get("items")
+    kind = cast("Mapping[str, Json]", inner).get("type") if isinstance(inner, Mapping) else None
+    plain = kind in {"integer", "number", "boolean"}
+    said = ", ".join(item if plain else json.dumps(item.strip("'\""), ensure_ascii=False) for item in items)
+    return f"`--arg '{name}=[{said}]'`"
+
+
+def bare(name: str) -> str:
+    """Return a name without the kind before it: `assistant/helpdesk` is written as `show` takes it."""
+    kind, slash, rest = name.partition("/")
+    return rest if slash and kind in {"assistant", "process"} else name
+
+
+def not_an_option(extra: Sequence[str], known: Iterable[str]) -> UsageError:
+    """Return the error for arguments that stand alone: how they are written by name."""
+    names = list(known)
+    said = " ".join(f"--arg {_quoted(each if '=' in each else f'{_free(names)}={each}')}" for each in extra)
+    return UsageError(f"arguments go by name: write `{said}`")
+
+
+def _free(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else "<name>"
+
+
+def _quoted(text: str) -> str:
+    return text if not set(text) & set(" \t\n\"$`\\") else f'"{text}"'
+
+
+def callback_of(registry: Registry, home: str, name: str | None) -> str | None:
+    """Return the name given as `--callback`. Raises UsageError that names the nearest where it leads nowhere."""
+    if name is None:
+        return None
+    full = name if "." in name or ":" in name else home + name
+    if full in registry.processes:
+        return name
+    own = {each.removeprefix(home) for each in registry.processes if each.startswith(home)}
+    hint = did_you_mean(name, {*own, *registry.processes}, few=12)
+    raise UsageError(f"`--callback {name}`: no method or process is called so" + (f": {hint}" if hint else ""))
+
+
+def given_input(text: str | None, given: Global, *, id: str, enough: bool) -> str:
+    """Return what is said: the argument, or what stands on stdin.
+
+    Where arguments are `enough` it may be nothing. Raises UsageError for nothing, and for too much.
+    """
+    said = _read_input(given, may_ask=not enough) if text is None or text == "-" else text
+    if not said.strip() and not enough:
+        raise UsageError(f'say something: yaoci run {id} "…"')
+    return said
+
+
+def _read_input(given: Global, *, may_ask: bool) -> str:
     if is_terminal(sys.stdin):
-        if not given.interactive:
-            raise UsageError("nothing to say: give the text as an argument or on stdin")
+        if not (given.interactive and may_ask):
+            return ""
         given.remark("type your message, and end it with Ctrl-D")
     sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     read = sys.stdin.read(MAX_INPUT + 1)
@@ -87,21 +146,38 @@ def runner(registry: Registry, model: str) -> Runner:
 
 
 def run(runner: Runner, given: Global, output: str, target: str, **request: Any) -> int:
-    """Run a target and show it as `output` says; return the exit code. Raises Failed, UsageError."""
-    return asyncio.run(_run(runner, given, output, target, request))
+    """Run a target and show it as `output` says; return the exit code. Raises Failed, UsageError.
+
+    Meanwhile what the project's own code prints goes to stderr, from whatever thread: stdout is for the answer.
+    """
+    out = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        return asyncio.run(_run(runner, given, out, output, target, request))
 
 
-async def _run(runner: Runner, given: Global, output: str, target: str, request: dict[str, Any]) -> int:
-    printer = _Lines() if output == "jsonl" else _Silent() if output == "json" else _Text(given)
-    async with runner, runner.stream(target, **request) as stream:
-        with printer:
-            async for event in _ticking(stream, printer):
-                printer.show(event)
+async def _run(
+    runner: Runner, given: Global, out: TextIO, output: str, target: str, request: dict[str, Any]
+) -> int:
+    printer = _Lines(out) if output == "jsonl" else _Silent(out) if output == "json" else _Text(out, given)
+    try:
+        async with runner, runner.stream(target, **request) as stream:
+            with printer:
+                async for event in _ticking(stream, printer):
+                    printer.show(event)
+            outcome = stream.outcome
+    except Failed as error:
         if output == "json":
-            print(json.dumps(_outcome(stream.outcome), ensure_ascii=False, indent=2))
-        elif output == "text" and stream.outcome.message is None:
-            print(_pretty(stream.outcome.output))
+            _print_json(out, {"v": 1, "state": "failed", "error": error.failure.to_json()})
+        raise
+    if output == "json":
+        _print_json(out, _outcome(outcome))
+    elif output == "text" and outcome.message is None:
+        print(_pretty(outcome.output), file=out)
     return 0
+
+
+def _print_json(out: TextIO, value: Json) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2), file=out, flush=True)
 
 
 async def _ticking(stream: Any, printer: Any) -> AsyncIterator[Event]:
@@ -127,6 +203,8 @@ def _outcome(outcome: Outcome) -> dict[str, Json]:
     out: dict[str, Json] = {"v": 1, "run": outcome.run, "state": outcome.state, "output": outcome.output}
     if outcome.message is not None:
         out["message"] = outcome.message.to_json()
+    if outcome.error is not None:
+        out["error"] = outcome.error.to_json()
     return {**out, "usage": outcome.usage.to_json()}
 
 
@@ -136,6 +214,9 @@ def _pretty(value: Json) -> str:
 
 class _Silent:
     """Shows nothing while the run goes on."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
 
     def __enter__(self) -> None:
         """Begin."""
@@ -152,15 +233,16 @@ class _Lines(_Silent):
 
     def show(self, event: Event) -> None:
         """Write the event."""
-        print(compact(event.to_json()), flush=True)
+        print(compact(event.to_json()), file=self.out, flush=True)
 
 
 class _Text(_Silent):
     """The answer on stdout as it comes; everything else on stderr."""
 
-    def __init__(self, given: Global) -> None:
+    def __init__(self, out: TextIO, given: Global) -> None:
+        super().__init__(out)
         self.given = given
-        self.live = is_terminal(sys.stdout)
+        self.live = is_terminal(out)
         self.moves = is_terminal(sys.stderr) and not given.quiet
         self.shown: dict[str, str] = {}
         self.open = ""
@@ -213,7 +295,7 @@ class _Text(_Silent):
         if not data["ok"]:
             self._remark(f"✗ {data['tool']}: {data['error']['message']}")
         elif self.given.verbose:
-            self._remark(f"← {compact(data['result'])}")
+            self._remark(f"← {data['tool']} {compact(data['result'])}")
 
     def _message(self, message: Message) -> None:
         if message.type not in _READ:
@@ -234,8 +316,8 @@ class _Text(_Silent):
             self._remark("— once more —")
         self.shown[message.id] = ("" if message.new else self.shown.get(message.id, "")) + message.text
         self.open = message.id
-        sys.stdout.write(message.text)
-        sys.stdout.flush()
+        self.out.write(message.text)
+        self.out.flush()
 
     def _settled(self, message: Message) -> None:
         self._clear()
@@ -247,14 +329,14 @@ class _Text(_Silent):
         if before:
             self._remark("— replaced by —")
         if message.text:
-            print(message.text, flush=True)
+            print(message.text, file=self.out, flush=True)
         elif message.data is not None:
-            print(as_text(message.data), flush=True)
+            print(as_text(message.data), file=self.out, flush=True)
 
     def _end_line(self) -> None:
         if self.open:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+            self.out.write("\n")
+            self.out.flush()
             self.open = ""
 
     def _clear(self) -> None:

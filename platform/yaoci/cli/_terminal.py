@@ -1,6 +1,7 @@
 """What the commands share: the options before them, colour, help, and what becomes of an error."""
 
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -20,6 +21,9 @@ _PIPE: Final = 141
 """What a shell shows of a program whose reader went away: 128 and SIGPIPE."""
 
 _WIDTH: Final = 100
+
+LEFT_OVER: Final = {"allow_extra_args": True}
+"""Settings of a command that says itself what to do with words too many: they are in the context's `args`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +100,19 @@ def width_of(stream: TextIO) -> int:
 
 
 def open_streams() -> None:
-    """Make stdout and stderr write UTF-8 whatever the locale; what it cannot hold is shown as an escape."""
+    """Make stdout and stderr write UTF-8 whatever the locale; what it cannot hold is shown as an escape.
+
+    In the place of one that was closed before the start, stdin is empty, stderr goes nowhere, and stdout
+    refuses what is written: an answer must not be lost in silence.
+    """
+    for name, mode, flags in (
+        ("stdin", "r", os.O_RDONLY),
+        ("stdout", "w", os.O_RDONLY),
+        ("stderr", "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            # the lowest free number is the stream's own, so that no file of the project gets it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -161,7 +177,8 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("options_metavar", "[options]")
-        kwargs.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
+        given: dict[str, Any] = kwargs.pop("context_settings", {})
+        kwargs["context_settings"] = {"help_option_names": ["-h", "--help"], **given}
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *_options_of_group()]
 
@@ -204,6 +221,9 @@ def _told(error: Exception, given: Global, arguments: Sequence[str]) -> int:
             text, help = _usage(error)
             say(given, "error", text, help=help)
             return Exit.USAGE
+        case OSError() if why := _unwritable():
+            say(given, "error", f"cannot write to stdout: {why}")
+            return Exit.FAILED
         case DefinitionError():
             _definitions(error.report, given)
             return Exit.WRONG
@@ -287,10 +307,24 @@ def _interrupted() -> int:
 
 
 def _reader_gone() -> int:
-    # what is still buffered goes nowhere, so that the interpreter's last flush does not fail, too
+    _let_go()
+    return _PIPE
+
+
+def _unwritable() -> str:
+    """Return why stdout takes nothing, if so: what it refused is still in its buffer, and is refused again."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _let_go()
+        return "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
+    return ""
+
+
+def _let_go() -> None:
+    """Let what is still buffered go nowhere, so that the interpreter's last flush does not fail, too."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _PIPE
 
 
 def _bug(error: Exception, given: Global, arguments: Sequence[str]) -> None:

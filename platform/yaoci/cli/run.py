@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import click
 
-from ._terminal import Command, Global
+from ._terminal import LEFT_OVER, Command, Global
 
 _EXAMPLES: Final = """
 yaoci run helpdesk "Where is order A42?"         the answer streams to stdout
@@ -15,7 +15,16 @@ yaoci run helpdesk "…" -o jsonl                  one event a line
 """
 
 
-@click.command(cls=Command, epilog=_EXAMPLES, help="Say something to an assistant and show its answer.")
+_HELP: Final = """Say something to an assistant and show its answer.
+
+In a terminal the answer is written as it comes. In a pipe or a file stdout gets only text that is settled, and never
+what is taken back; `-o jsonl` has each piece. All else goes to stderr: in a terminal tool calls (→), what went wrong
+(✗) and notes (·); with -v also results (←) and callbacks.
+
+Exits with 0 also where `fail` answered, with 3 if the run failed."""
+
+
+@click.command(cls=Command, epilog=_EXAMPLES, help=_HELP, context_settings=LEFT_OVER)
 @click.argument("assistant", metavar="<assistant>")
 @click.argument("text", metavar="[<text>]", required=False)
 @click.option(
@@ -28,9 +37,9 @@ yaoci run helpdesk "…" -o jsonl                  one event a line
 @click.option("--callback", metavar="<name>", help="A method or process to call with the answer.")
 @click.option("-o", "--output", type=click.Choice(("text", "json", "jsonl")), metavar="<form>", default="text",
               help="text, json (the outcome) or jsonl (events).")  # fmt: skip
-@click.pass_obj
+@click.pass_context
 def command(
-    given: Global, assistant: str, text: str | None, pairs: tuple[str, ...], whole: str | None, model: str,
+    ctx: click.Context, assistant: str, text: str | None, pairs: tuple[str, ...], whole: str | None, model: str,
     callback: str | None, output: str,
 ) -> int:  # fmt: skip
     """Run the assistant."""
@@ -39,7 +48,11 @@ def command(
     from ..registry import ASSISTANTS
     from . import _running
 
+    given: Global = ctx.obj
+    if ctx.args:
+        raise UsageError(f'put the text in quotes: yaoci run {assistant} "{" ".join([text or "", *ctx.args])}"')
     registry = load(given.start)
+    assistant = _running.bare(assistant)
     if (
         assistant not in registry.assistants
         and assistant in registry.processes
@@ -47,9 +60,11 @@ def command(
     ):
         raise UsageError(f"`{assistant}` is a process: write `yaoci call {assistant} --arg name=value`")
     unit = registry.assistant(assistant.removeprefix(ASSISTANTS))
+    process = registry.process(ASSISTANTS + unit.id)
+    runner = _running.runner(registry, model)
     request: dict[str, Any] = {
-        "args": _running.arguments(registry.process(ASSISTANTS + unit.id), pairs, whole),
-        "input": _running.given_input(text, given),
-        "callback": callback,
+        "args": _running.arguments(process, pairs, whole),
+        "callback": _running.callback_of(registry, process.home, callback),
+        "input": _running.given_input(text, given, id=unit.id, enough=bool(pairs or whole)),
     }
-    return _running.run(_running.runner(registry, model), given, output, unit.id, **request)
+    return _running.run(runner, given, output, unit.id, **request)

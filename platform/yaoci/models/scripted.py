@@ -36,7 +36,7 @@ class Scripted:
     def __init__(self, script: Sequence[Turn] | None = None, *, file: str = "") -> None:
         """Take the turns, or a YAML or JSON file `{script: [turn, …]}` that the first request reads.
 
-        Raises ValueError for a turn of another shape.
+        Raises ValueError for what is no list, and for a turn of another shape.
         """
         self.requests: list[ModelRequest] = []
         """What it was asked, in order."""
@@ -76,6 +76,8 @@ class Scripted:
 
 
 def _turns(script: Sequence[Turn]) -> list[list[Mapping[str, Json]]]:
+    if not isinstance(script, list | tuple):
+        raise ValueError(f"turns are a list, one for each request: write `[{script!r}]`")  # noqa: TRY004 - bad data
     turns: list[list[Mapping[str, Json]]] = []
     for number, turn in enumerate(script, 1):
         steps: Sequence[Any] = turn if isinstance(turn, list | tuple) else [turn]

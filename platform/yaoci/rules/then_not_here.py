@@ -8,17 +8,19 @@ from ..diagnostics import Code, listed
 from ..registry import full_name
 from ..rule import Finding, Rule, View
 from ..spec import Node
-from ..thens import MAY, THENS, written
+from ..thens import MAY, THENS, point_of, written
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
     callback: Callback = node.value
-    point = str(node.path[1]) if node.path[0] == "hooks" else "callback"
+    point = point_of(node.path)
     target, may = view.target(callback.name), MAY.get(point)
     if target is None or may is None:
         return
     place = view.processes[full_name(callback.name, view.owner, view.kind == "assistant")]
-    wrong = dict.fromkeys(then for _, then in written(target) if then in THENS and then not in may)
+    wrong = dict.fromkeys(
+        said.then for said in written(target) if said.then in THENS and said.then not in may
+    )
     for then in wrong:
         what = "the callback of a call" if point == "callback" else f"`{point}`"
         label = f"`{callback.name}` says `then: {then}`, which {what} does not take"

@@ -13,7 +13,7 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     name: str = node.value
     beside = view.path.with_suffix(".py").name
     if not view.has_python:
-        help = "it is one of the Python file with this file's name, in the same folder"
+        help = f"make `{beside}` here, with `def {name}(…)`"
         yield Finding(node.path, f"there is no `{beside}` beside this file", help)
     elif view.python is not None and name not in view.python.functions:
         yield Finding(

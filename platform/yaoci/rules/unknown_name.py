@@ -11,6 +11,7 @@ from ..messages import MESSAGE_FIELDS
 from ..rule import Finding, Rule, View
 from ..spec import Node
 from ..templating import TemplateProblem
+from ..thens import point_of
 from ..values import Json, Path, at
 from ..written import Written, texts
 
@@ -30,6 +31,12 @@ _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "callback": ("assistant", "value", "usage"),
 }
 """What `event` holds, by hook; `callback` is the chain of a call."""
+
+_ERROR: Final = ("kind", "message", "place", "retry_after", "data")
+"""What `event.error` holds, at `fail`."""
+
+_DECLARED: Final = ("args", "steps")
+"""Names whose parts are written down: a test or a default copes with a value that is missing, not with an unknown name."""
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "steps": "the results of steps are known in the steps after them",
@@ -61,8 +68,11 @@ def _judge(text: Written, scope: _Scope) -> Iterator[Finding]:
         found: tuple[str, str] | None = None
         if top not in scope:
             found, name = (f"`{top}` is not known here", _help_top(top, scope)), ""
-        elif name and not use.guarded:
+        elif name and not (use.guarded and top not in _DECLARED):
             found = _second(top, name, scope[top])
+        part = next(iter(use.path[2:]), "")
+        if part and not found and (top, name) == ("event", "error") and part not in _ERROR:
+            found, name = (f"`event.error` has no `{part}`", did_you_mean(part, _ERROR)), part
         if found and (top, name) not in told:
             told.add((top, name))
             yield Finding(
@@ -103,19 +113,12 @@ def _scope(path: Path, view: View) -> _Scope:
     if view.kind == "assistant":
         scope |= {"vars": _keys(view.value, ("vars",)), "assistant": _ABOUT}
     scope["args"] = _args(path, view)
-    point = _point(path)
+    point = point_of(path)
     if point or path[0] == "methods":
         scope |= {"message": MESSAGE_FIELDS, "event": _EVENTS.get(point)}
     if "steps" in path:
         scope["steps"] = _steps(path[: path.index("steps") + 2], view)
     return scope
-
-
-def _point(path: Path) -> str:
-    """Return the hook whose callback a place belongs to, or `callback` for that of a call."""
-    if path[0] == "hooks":
-        return str(path[1])
-    return "callback" if "callback" in path[2:] else ""
 
 
 def _args(path: Path, view: View) -> Collection[str] | None:

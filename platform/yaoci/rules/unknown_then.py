@@ -15,10 +15,10 @@ def _see(node: Node, view: View) -> Iterable[Finding]:
     name = full_name(str(node.path[-1]), view.owner, view.kind == "assistant")
     if name not in view.callbacks:
         return  # its result is data, where `then` is a word like any other
-    for path, then in written(node.value):
-        if then not in THENS:
-            help = did_you_mean(then, THENS, few=0) or f"it is one of {listed(THENS, 'or')}"
-            yield Finding((*node.path, *path), f"`then: {then}` is not known", help)
+    for said in written(node.value):
+        if said.then not in THENS:
+            help = did_you_mean(said.then, THENS, few=0) or f"it is one of {listed(THENS, 'or')}"
+            yield Finding((*node.path, *said.path, "then"), f"`then: {said.then}` is not known", help)
 
 
 RULE: Final = Rule(
