@@ -13,7 +13,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "platform"
 
 # From the bottom up: a module imports only what stands before it. A folder stands for all its modules.
 ORDER = """
-    version declare values marks
+    version declare loops values marks
     errors texts backtracking patterns formats shadow annotations sse
     traps stops faults reader messages events sandbox expressions templating
     source diagnostics

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Final, NamedTuple, cast
 
-from .contracts import Delta, Function, Key, Model, ModelRequest, Usage
+from .contracts import CallDelta, Function, Key, Model, ModelRequest, Usage
 from .definitions import Assistant, Options
 from .derive import dump
 from .endpoints import Choice
@@ -14,6 +14,12 @@ from .messages import FunctionCall, Message
 from .registry import Unit
 from .tree import Tree
 from .values import Json, compact
+
+MAX_ANSWER: Final = 4_000_000
+"""The longest answer that is read: characters of its text, reasoning and arguments."""
+
+MAX_CALLS: Final = 128
+"""The most calls of one answer that are read."""
 
 _MENDED: Final = RETRYABLE | {"auth", "permission", "not_found", "quota", "missing", "bad_response"}
 """Failures that another model of the list may not meet."""
@@ -43,11 +49,19 @@ class Asker:
         self.options = options
         self.models: tuple[str, ...] = unit.definition.model
         self.usage = Usage()
-        self.partial = ""
-        """What the last request gave before it failed or ended."""
+        self._told: list[str] = []
         self.unsettled = ""
         """The key of a text that was shown and is not settled yet."""
         self.live = host.visible and not unit.held
+
+    @property
+    def partial(self) -> str:
+        """What the last request gave before it failed or ended."""
+        return "".join(self._told)
+
+    @partial.setter
+    def partial(self, text: str) -> None:
+        self._told = [text] if text else []
 
     async def ask(self, key: str, messages: Sequence[Message]) -> Said:
         """Ask the models in order until one answers."""
@@ -88,6 +102,10 @@ class Asker:
                 if not self.partial:
                     raise
                 raise Failed(error.failure._replace(data={"partial": self.partial})) from error
+            except Exception as error:
+                raise Failed.of(
+                    "exception", f"the model `{name}` raised {type(error).__name__}: {error}"
+                ) from error
 
         try:
             found = (await self.tree.engine.step(at, act, effect="read", asked=asked, timeout=None)).value
@@ -133,31 +151,38 @@ class Asker:
 
     async def _stream(self, model: Model, request: ModelRequest, key: str) -> Json:
         """Read a model's answer to its end, showing its text as it comes; return the whole as JSON."""
-        parts: list[str] = []
+        parts = self._told
         thought: list[str] = []
-        calls: dict[int, list[str]] = {}
+        calls: dict[int, _Call] = {}
+        left = MAX_ANSWER
         usage, finish, told = Usage(), "stop", ""
         id = f"{self.tree.run}/{key}"
         shown = self.live and self.tree.sink is not None
         async with aclosing(model.stream(request)) as deltas:
             async for delta in deltas:
+                left -= (
+                    len(delta.text) + len(delta.reasoning) + (len(delta.call.arguments) if delta.call else 0)
+                )
+                if left < 0 or len(calls) > MAX_CALLS:
+                    raise Failed.of(
+                        "bad_response", "the answer is too long", data={"partial": self.partial[:1000]}
+                    )
                 if delta.text:
                     if shown:
                         await self.show(key, Message(id=id, text=delta.text, delta=True, new=not parts, role="assistant",
                                                       assistant_id=self.unit.id if not parts else ""))  # fmt: skip
                     parts.append(delta.text)
-                    self.partial += delta.text
                     self.unsettled = key
                 if delta.reasoning:
                     thought.append(delta.reasoning)
                 if delta.call is not None:
-                    _add_call(calls, delta)
+                    _add_call(calls, delta.call)
                 finish = delta.finish or finish
                 usage = delta.usage or usage
                 told = delta.model or told
         made = [
-            {"id": id or f"call_{index + 1}", "name": name, "arguments": text}
-            for index, (id, name, text) in sorted(calls.items())
+            {"id": call.id or f"call_{index + 1}", "name": call.name, "arguments": "".join(call.parts)}
+            for index, call in sorted(calls.items())
         ]
         return {
             "text": "".join(parts), "reasoning": "".join(thought), "calls": made, "finish": finish,
@@ -200,10 +225,22 @@ def _asked(request: ModelRequest) -> Json:
     }  # fmt: skip
 
 
-def _add_call(calls: dict[int, list[str]], delta: Delta) -> None:
+class _Call:
+    """A call as far as its pieces have come."""
+
+    __slots__ = ("id", "name", "parts")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.parts: list[str] = []
+
+
+def _add_call(calls: dict[int, _Call], delta: CallDelta) -> None:
     """Put a piece of a call with the pieces before it."""
-    if delta.call is not None:
-        known = calls.setdefault(delta.call.index, ["", "", ""])
-        known[0] = known[0] or delta.call.id
-        known[1] = known[1] or delta.call.name
-        known[2] += delta.call.arguments
+    known = calls.get(delta.index)
+    if known is None:
+        known = calls[delta.index] = _Call()
+    known.id = known.id or delta.id
+    known.name = known.name or delta.name
+    known.parts.append(delta.arguments)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 from .contracts import Host
 from .errors import Failed, UsageError
 from .messages import Message
-from .values import Json
+from .values import Json, NotJsonError, canonical
 
 GRACE: Final = 1.0
 """Seconds that what a function began may take to end, once it is given up."""
@@ -33,7 +33,9 @@ class Shared(MutableMapping[str, Json]):
         return deepcopy(self._values()[name])
 
     def __setitem__(self, name: str, value: Json) -> None:
-        """Write a value."""
+        """Write a value. Raises Failed once the call is given up."""
+        if self._host.cancelled:
+            raise Failed.of("cancelled", "the call was given up")
         self._host.set(name, value)
 
     def __delitem__(self, name: str) -> None:
@@ -110,7 +112,11 @@ class Context:
 
     async def log(self, text: str, /, **data: Json) -> None:
         """Add a note to the run's events: the text, and under `data` what comes with it."""
-        await self._do(self._host.note("note", {"text": text, "data": data} if data else {"text": text}))
+        try:
+            told = canonical({"text": text, "data": data} if data else {"text": text})
+        except NotJsonError as error:
+            raise Failed.of("bad_args", f"this cannot be logged: {error}") from None
+        await self._do(self._host.note("note", told))
 
 
 class BlockingContext:

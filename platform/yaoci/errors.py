@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from .values import Json
+from .values import Json, clean
 
 Kind: TypeAlias = Literal[
     # a request to a model
@@ -34,6 +34,10 @@ RETRYABLE: frozenset[str] = frozenset(
     {"rate_limit", "overloaded", "server", "stream_cut", "timeout", "connection"}
 )
 """Failures of a model request that the same request may well not meet again."""
+
+
+MAX_TEXT = 4_000
+"""How long the text of a failure may be; more of it is cut."""
 
 
 class Failure(NamedTuple):
@@ -92,7 +96,10 @@ class Failed(YaociError):  # noqa: N818 - it reads as what happened: `raise Fail
         """Return an exception for a new failure. Raises ValueError for a kind that is none of KINDS."""
         if kind not in KINDS:
             raise ValueError(_no_kind(str(kind)))
-        return cls(Failure(kind, text, place, None, data))
+        text = clean(text)
+        return cls(
+            Failure(kind, text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} …", place, None, data)
+        )
 
 
 def _no_kind(kind: str) -> str:

@@ -14,10 +14,13 @@ from typing import Any, Final, NamedTuple, cast
 
 from .contexts import BlockingContext, Context
 from .contracts import Host
-from .errors import Failed
+from .errors import Failed, Left
 from .messages import Message
 from .threads import in_thread
 from .values import Json
+
+_OURS: Final = (Failed, Left, asyncio.CancelledError, KeyboardInterrupt)
+"""What a function may let through: failures that are told already, and ends that are not its own."""
 
 _FILLED: Final = ("message", "event", "context")
 
@@ -32,9 +35,9 @@ async def call_named(file: FilePath, name: str, args: Json, host: Host) -> Json:
         raise Failed.of(
             "exception", f"{shown} cannot be read: {error.msg}", place=f"{where}:{error.lineno}"
         ) from error
-    except Failed:
+    except _OURS:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise _failure(error, str(file), shown, shown) from error
     return await _invoke(function, args, host, str(file), shown, name)
 
@@ -59,9 +62,9 @@ async def _invoke(function: "_Function", args: Json, host: Host, file: str, show
         arguments = function.fill(args, host, BlockingContext(context, asyncio.get_running_loop()), name)
         value = await in_thread(lambda: function.call(*arguments.args, **arguments.kwargs))
         return _plain(await value if inspect.isawaitable(value) else value)
-    except Failed:
+    except _OURS:
         raise
-    except (Exception, SystemExit) as error:  # a function must not end the process
+    except BaseException as error:  # a function must not end the run, nor the process
         raise _failure(error, file, shown, name) from error
     finally:
         await context.end()
@@ -72,17 +75,28 @@ def _plain(value: Any) -> Json:
     if isinstance(value, Message):
         return value.to_json()
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("list[Any]", value)]
+        return [_message(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict) and "message" in value:
         said = cast("dict[str, Any]", value)
-        return {**said, "message": _plain(said["message"])}
+        inner = said["message"]
+        many = isinstance(inner, list | tuple)
+        told = [_message(item) for item in cast("list[Any]", inner)] if many else _message(inner)
+        return {**said, "message": told}
     return cast("Json", value)
+
+
+def _message(value: Any) -> Json:
+    return value.to_json() if isinstance(value, Message) else value
 
 
 def _failure(error: BaseException, file: str, shown: str, name: str) -> Failed:
     """Return an exception as a failure whose place is the last line of the user's own file, if it got there."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        said = str(error)
+    except BaseException:  # noqa: BLE001 - an exception of the user's own may do anything
+        said = ""
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return Failed.of("exception", f"`{name}` raised {text}", place=f"{shown}:{lines[-1]}" if lines else "")
 
 

@@ -10,10 +10,10 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from . import contracts, endpoints
+from . import contracts, endpoints, loops
 from .calls import call_assistant, call_chain, links_of
 from .contracts import Journal, Key, Loading, Model
-from .definitions import AssistantStep
+from .definitions import AssistantStep, Options
 from .diagnostics import did_you_mean
 from .endpoints import Choice
 from .engine import Engine, utc_now
@@ -21,6 +21,7 @@ from .errors import Failed, UsageError
 from .host import Host, run_process
 from .messages import Message
 from .registry import ASSISTANTS, Process, Registry
+from .spec import decode
 from .stream import Outcome, Stream
 from .tree import Bounds, Budget, Sink, Tree, bounds
 from .values import Json, as_text
@@ -102,7 +103,7 @@ class Runner:
             pass
         else:
             raise UsageError("call_sync cannot be used inside a running event loop: `await runner.call(...)`")
-        return asyncio.run(
+        return loops.run(
             self.call(target, input, args=args, callback=callback, options=options, context=context)
         )
 
@@ -139,12 +140,12 @@ class Runner:
             else:
                 settings = self.registry.settings.definition if self.registry.settings else None
                 choice = endpoints.choose(name, settings, self.registry.root, self._environ)
-                model = endpoints.open_model(choice)
-                if isinstance(model, Loading) and model.loads:
-                    await tell(name)
-                    await model.prepare()
-                self._open[name] = (choice, model)
-        return self._open[name]
+                self._open[name] = (choice, endpoints.open_model(choice))
+        choice, model = self._open[name]
+        if isinstance(model, Loading) and model.loads:
+            await tell(name)
+            await model.prepare()
+        return choice, model
 
     def _in_code(self, name: str) -> Model | None:
         """Return the model that was given under a name, or under what that name stands for in yaoci.yaml."""
@@ -155,6 +156,7 @@ class Runner:
     # -- a run -----------------------------------------------------------------------------------------
 
     async def _run(self, request: "_Request", sink: Sink | None) -> Outcome:
+        _check_request(request)
         target = self._target(request.target)
         run = request.run or secrets.token_hex(5)
         tree = Tree(
@@ -268,6 +270,20 @@ def _context(context: Any) -> dict[str, Json]:
         if name not in _CONTEXT:
             raise UsageError(f"`context` has no `{name}`: {did_you_mean(str(name), _CONTEXT)}")
     return found
+
+
+def _check_request(request: "_Request") -> None:
+    """Look at what a caller in code gives. Raises UsageError that says what was wanted."""
+    wanted = (
+        (request.target, str, "a target is the name of an assistant or a process"),
+        (request.args, Mapping | list | tuple, "`args` are a mapping or a list"),
+        (request.options, Mapping, "`options` are a mapping, such as {'temperature': 0}"),
+    )
+    for value, kind, what in wanted:
+        if value is not None and not isinstance(value, kind):
+            raise UsageError(f"{what}, not {type(value).__name__}")
+    for trouble in decode(Options, dict(request.options or {}), {}).troubles:
+        raise UsageError(f"`options`: {trouble.label}" + (f" ({trouble.help})" if trouble.help else ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_NODES = 500_000
 """How many values a value may hold, at any depth."""
 
-_CONTAINERS = frozenset((dict, list, tuple))
+_CONTAINERS: frozenset[type[Any]] = frozenset((dict, list, tuple))
 _WHOLE = 2**63
 _BITS = 14_000
 
@@ -89,19 +89,27 @@ def _uncommon(value: Any, depth: int) -> Json:
     try:
         if isinstance(value, bytes | bytearray):
             return base64.b64encode(value).decode("ascii")
-        for plain, kind in ((dict, Mapping), (list, tuple | list), (str, str), (int, int), (float, float)):
-            if isinstance(value, kind):
-                found: Any = plain(value)  # a class of the user's own, whose methods may do anything
-                if found.__class__ in _CONTAINERS and _is_crowded(found):
-                    raise NotJsonError(f"it holds more than {MAX_NODES:,} values")
-                return _canonical(found, depth)
+        found: Any = _plain(value)  # a class of the user's own, whose methods may do anything
     except NotJsonError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it raises, it is no JSON
         raise NotJsonError(
             f"a value of type {type(value).__name__} cannot be read: {type(error).__name__}"
         ) from None
-    raise NotJsonError(f"a value of type {type(value).__name__} is not JSON")
+    if found is None:
+        raise NotJsonError(f"a value of type {type(value).__name__} is not JSON")
+    if found.__class__ in _CONTAINERS and _is_crowded(found):
+        raise NotJsonError(f"it holds more than {MAX_NODES:,} values")
+    return _canonical(found, depth)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a class derived from JSON's own as one of that; None for any other."""
+    if isinstance(value, Mapping):
+        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return list(cast("list[Any]", value))
+    return next((plain(value) for plain in (str, int, float) if isinstance(value, plain)), None)
 
 
 def clean(text: str) -> str:

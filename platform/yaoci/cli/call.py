@@ -34,11 +34,11 @@ def command(
     from ..errors import UsageError
     from ..keywords import properties
     from ..registry import ASSISTANTS
-    from . import _running
+    from . import _request, _running
 
     given: Global = ctx.obj
     registry = load(given.start)
-    process = _running.bare(process)
+    process = _request.bare(process)
     if process in registry.assistants and process not in registry.processes:
         raise UsageError(f'`{process}` is an assistant: write `yaoci run {process} "…"`')
     if process.startswith(ASSISTANTS):
@@ -47,6 +47,6 @@ def command(
         )
     found = registry.process(process)
     if ctx.args:
-        raise _running.not_an_option(ctx.args, properties(found.method.parameters or {}))
-    args = _running.arguments(found, pairs, whole)
+        raise _request.not_an_option(ctx.args, properties(found.method.parameters or {}))
+    args = _request.arguments(found, pairs, whole)
     return _running.run(_running.runner(registry, model), given, output, process, args=args)

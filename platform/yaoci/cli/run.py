@@ -46,13 +46,15 @@ def command(
     from ..compiler import load
     from ..errors import UsageError
     from ..registry import ASSISTANTS
-    from . import _running
+    from . import _request, _running
 
     given: Global = ctx.obj
     if ctx.args:
-        raise UsageError(f'put the text in quotes: yaoci run {assistant} "{" ".join([text or "", *ctx.args])}"')
+        raise UsageError(
+            f'put the text in quotes: yaoci run {assistant} "{" ".join([text or "", *ctx.args])}"'
+        )
     registry = load(given.start)
-    assistant = _running.bare(assistant)
+    assistant = _request.bare(assistant)
     if (
         assistant not in registry.assistants
         and assistant in registry.processes
@@ -63,8 +65,8 @@ def command(
     process = registry.process(ASSISTANTS + unit.id)
     runner = _running.runner(registry, model)
     request: dict[str, Any] = {
-        "args": _running.arguments(process, pairs, whole),
-        "callback": _running.callback_of(registry, process.home, callback),
-        "input": _running.given_input(text, given, id=unit.id, enough=bool(pairs or whole)),
+        "args": _request.arguments(process, pairs, whole),
+        "callback": _request.callback_of(registry, process.home, callback),
+        "input": _request.given_input(text, given, id=unit.id, enough=bool(pairs or whole)),
     }
     return _running.run(runner, given, output, unit.id, **request)

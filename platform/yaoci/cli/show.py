@@ -73,10 +73,20 @@ def _named(registry: Registry, name: str) -> tuple[str, str]:
         choices = listed([f"{each}/{name}" for each in found], "or")
         raise UsageError(f"`{name}` means {len(found)} things: write {choices}")
     if not found:
-        hint = did_you_mean(wanted, {each for kind in kinds for each in known[kind]})
         what = f"no {kind}" if slash else "nothing"
-        raise UsageError(f"{what} is called `{wanted}`" + (f": {hint}" if hint else ""))
+        hint = _near(wanted, {each for kind in kinds for each in known[kind]})
+        raise UsageError(f"{what} is called `{wanted}`: {hint}")
     return found[0], wanted
+
+
+def _near(wanted: str, known: set[str]) -> str:
+    """Return what to do about a name that is not there: what is like it, or at least where to look."""
+    if hint := did_you_mean(wanted, known):
+        return hint
+    from difflib import get_close_matches
+
+    near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.3)
+    return f"the nearest are {listed(near)}; `yaoci show` lists all" if near else "`yaoci show` lists what there is"
 
 
 # -- facts: what is shown, as JSON ------------------------------------------------------------------------
@@ -143,7 +153,7 @@ def _processor(registry: Registry, id: str) -> dict[str, Json]:
 
 def _assistant(registry: Registry, id: str) -> dict[str, Json]:
     unit = registry.assistants[id]
-    definition = dump(replace(unit.definition, model=_models(registry, unit)))
+    definition = _as_written(dump(replace(unit.definition, model=_models(registry, unit))), _written(unit, ()))
     places = dict(_places(unit, definition, ()))
     if registry.settings and not unit.definition.model:
         places["/model"] = registry.settings.place(("default_model",))
@@ -164,7 +174,7 @@ def _process(registry: Registry, name: str) -> dict[str, Json]:
     process = registry.processes[name]
     method = process.method
     unit = registry.assistants[process.owner] if process.assistant else registry.processors[process.owner]
-    handler = dump(method.handler)
+    handler = _as_written(dump(method.handler), _written(unit, process.path))
     return {
         "name": name,
         "title": text_of(method.name),
@@ -208,6 +218,34 @@ def _link(link: Link) -> dict[str, Json]:
 def _models(registry: Registry, unit: Unit[Assistant]) -> tuple[str, ...]:
     default = registry.settings.definition.default_model if registry.settings else ""
     return unit.definition.model or ((default,) if default else ())
+
+
+def _written(unit: Unit[Any], path: Path) -> Json:
+    """Return what stands at `path` of a file; of a Python file, nothing."""
+    value: Json = unit.document.value if unit.document is not None else None
+    for step in path:
+        value = _item(value, step)
+    return value
+
+
+def _as_written(value: Json, written: Json) -> Json:
+    """Return a definition with its durations in the words of its file: `5s`, not 5.0."""
+    if value.__class__ is float and isinstance(written, str):
+        return written
+    if value.__class__ is dict:
+        return {key: _as_written(item, _item(written, key)) for key, item in value.items()}
+    if value.__class__ is list:
+        return [_as_written(item, _item(written, index)) for index, item in enumerate(value)]
+    return value
+
+
+def _item(value: Json, step: str | int) -> Json:
+    """Return a part of what is written; one that stands where there may be several is the first of them."""
+    if value.__class__ is dict:
+        return value if step == 0 else value.get(step)
+    if value.__class__ is list:
+        return value[step] if isinstance(step, int) and step < len(value) else None
+    return None
 
 
 def _places(unit: Unit[Any], value: Json, path: Path, pointer: str = "") -> Iterator[tuple[str, str]]:
