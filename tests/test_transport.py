@@ -592,3 +592,17 @@ def test_a_channel_serves_one_loop_after_another():
     assert clients[0] is not clients[1]  # connections belong to the loop they were opened in
     asyncio.run(channel.close())
     assert asyncio.run(data_of(channel)) == ["{}"]
+
+
+def test_a_secret_is_masked_before_a_text_is_cut():
+    key = "sk-SECRETKEY-0123456789abcd"
+    url = "http://user:PASS-word-1@p.test/v1?api_key=QUERY-secret-2"
+    endpoint = Endpoint(
+        provider="p", model="m", api="openai-chat", base_url=url, key=key, key_name="P_API_KEY"
+    )
+    channel = Channel(endpoint)
+    for secret in (key, "PASS-word-1", "QUERY-secret-2", "dXNlcjpQQVNTLXdvcmQtMQ=="):
+        for before in (1990, 1985, 490, 190):
+            fault = channel.fault({"error": {"message": "x" * before + secret}}, 400)
+            assert not any(secret[:n] in fault.failure.text for n in range(6, len(secret)))
+            assert secret[:6] not in channel.excerpt("x" * 196 + secret, 200)

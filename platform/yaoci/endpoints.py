@@ -22,6 +22,9 @@ from .values import Json
 LOCAL: Final = "local"
 """The name of the embedded model."""
 
+_SHORTEST: Final = 6
+"""How long a value of the environment is, at least, to be taken for a secret."""
+
 _CATALOGUE: Final = FilePath(__file__).parent / "catalogue" / "providers.yaml"
 _LOOPBACK: Final = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 
@@ -125,7 +128,10 @@ def _filled(text: str, environ: Mapping[str, str], provider: str) -> str:
     try:
         return str(render(text, names))
     except RenderError as error:
-        raise Failed.of("template", f"the provider `{provider}` cannot be reached: {error.text}") from None
+        told = error.text
+        for value in environ.values():  # a name may be made of one: its value is not for the eyes
+            told = told.replace(value, "***") if len(value) >= _SHORTEST else told
+        raise Failed.of("template", f"the provider `{provider}` cannot be reached: {told}") from None
 
 
 def _loopback(url: str) -> bool:

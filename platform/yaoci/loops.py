@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -35,7 +35,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def _interrupts(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[Any]") -> Iterator[list[int]]:
+def _interrupts(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[Any]") -> Generator[list[int], None, None]:
     """Let Ctrl-C cancel the task; yield the list of those that came. Only the main thread hears them."""
     pressed: list[int] = []
 

@@ -276,7 +276,7 @@ def _check_request(request: "_Request") -> None:
     """Look at what a caller in code gives. Raises UsageError that says what was wanted."""
     wanted = (
         (request.target, str, "a target is the name of an assistant or a process"),
-        (request.args, Mapping | list | tuple, "`args` are a mapping or a list"),
+        (request.args, (Mapping, list, tuple), "`args` are a mapping or a list"),
         (request.options, Mapping, "`options` are a mapping, such as {'temperature': 0}"),
     )
     for value, kind, what in wanted:

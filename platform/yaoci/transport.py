@@ -1,11 +1,12 @@
 """The one way to a provider: a request over httpx, the events of its answer, and its faults by kind."""
 
+import base64
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from .contracts import Endpoint
 from .errors import Failed, Failure, Kind
@@ -140,10 +141,7 @@ class Channel:
         self._client: httpx.AsyncClient | None = None
         self._loop: Any = None
         self._where = _shown(endpoint.base_url)
-        secrets = {endpoint.key.strip()}
-        for name, value in endpoint.headers.items():
-            if re.search(r"key|token|auth|secret|cookie", name.lower()):
-                secrets |= {value.strip(), value.strip().rpartition(" ")[2]}
+        secrets = _secrets_of(endpoint)
         self._secrets = sorted((s for s in secrets if len(s) >= _SHORTEST), key=len, reverse=True)
 
     async def post(
@@ -210,13 +208,17 @@ class Channel:
         status = status or said.status
         kind = kind_of(status, said.code, said.message)
         text = f"{endpoint.provider} answered {status}: " if status else f"{endpoint.provider}: "
-        text += said.message.strip()[:2000] or "no reason given"
+        text += self.excerpt(said.message.strip(), 2000) or "no reason given"
         if kind == "auth" and endpoint.key_name:
             text += f" (the key comes from {endpoint.key_name})"
         elif kind == "not_found":
             text += f" (asked {self._where} for `{endpoint.model}`)"
         data = {"status": status, "code": self._masked(said.code)} if status or said.code else None
         return Failed(Failure(kind, self._masked(text), "", retry_after(headers or {}), data))
+
+    def excerpt(self, text: str, most: int) -> str:
+        """Return the beginning of what a provider sent, without its secrets: they are masked before it is cut."""
+        return self._masked(text)[:most]
 
     # -- within
 
@@ -343,7 +345,7 @@ class Channel:
         if not is_json:
             raise self.failed(
                 "bad_response",
-                f"{self._where} answered with what is not JSON; is base_url right? {text[:200]!r}",
+                f"{self._where} answered with what is not JSON; is base_url right? {self.excerpt(text, 200)!r}",
             )
         if len(whole) > MAX_EVENT:
             raise self.failed("bad_response", f"{self._where} answered with more than {MAX_EVENT:,} bytes")
@@ -365,8 +367,25 @@ class Channel:
         try:
             value: Json = json.loads(text)
         except (ValueError, RecursionError):
-            value = text[:500] or response.reason_phrase
+            value = self.excerpt(text, 500) or response.reason_phrase
         return self.fault(value, response.status_code, response.headers)
+
+
+def _secrets_of(endpoint: Endpoint) -> set[str]:
+    """Return what of an endpoint no text may show, as it is and as an address or a header spells it."""
+    found = {endpoint.key.strip()}
+    for name, value in endpoint.headers.items():
+        if re.search(r"key|token|auth|secret|cookie", name.lower()):
+            found |= {value.strip(), value.strip().rpartition(" ")[2]}
+    try:
+        base = urlsplit(endpoint.base_url)
+        user, password = unquote(base.username or ""), unquote(base.password or "")
+    except ValueError:  # no address at all; that is told where it is used
+        return found
+    if password:
+        found |= {password, base64.b64encode(f"{user}:{password}".encode()).decode()}
+    found |= {value for _, value in parse_qsl(base.query)}
+    return found | {quote(secret, safe="") for secret in found}
 
 
 def _shown(url: str) -> str:

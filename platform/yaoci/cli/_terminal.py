@@ -113,6 +113,9 @@ def open_streams() -> None:
         if getattr(sys, name) is None:
             # the lowest free number is the stream's own, so that no file of the project gets it
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.FileIO):
+        # PYTHONUNBUFFERED: in a buffer is still to be seen what could not be written, see `_unwritable`
+        sys.stdout = open(sys.stdout.fileno(), "w", closefd=False)  # noqa: PTH123, SIM115 - as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -191,7 +191,7 @@ class _Answer:
         try:
             yield from self._read(event)
         except (AttributeError, TypeError, LookupError, RecursionError):
-            text = f"sent a chunk of another shape: {event.data[:200]!r}"
+            text = f"sent a chunk of another shape: {self._channel.excerpt(event.data, 200)!r}"
             raise self._channel.failed("bad_response", text) from None
 
     def _read(self, event: Event) -> Iterator[Delta]:
@@ -205,7 +205,9 @@ class _Answer:
         if chunk.__class__ is not dict:
             if event.form == "cut":
                 return
-            raise self._channel.failed("bad_response", f"sent what is no JSON object: {event.data[:200]!r}")
+            raise self._channel.failed(
+                "bad_response", f"sent what is no JSON object: {self._channel.excerpt(event.data, 200)!r}"
+            )
         if event.name == "error" or chunk.get("error"):
             self._count(chunk)
             raise self._channel.fault(chunk)
@@ -216,7 +218,9 @@ class _Answer:
         if choices:
             yield from self._choice(choices[0])
         elif event.form == "body" and choices is None:
-            raise self._channel.failed("bad_response", f"sent no `choices`: {event.data[:200]!r}")
+            raise self._channel.failed(
+                "bad_response", f"sent no `choices`: {self._channel.excerpt(event.data, 200)!r}"
+            )
         if event.form == "body":
             self._ended = True
 
