@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -146,6 +147,172 @@ def test_a_folder_called_as_a_file_and_a_broken_link_are_told_as_unreadable(tmp_
     assert [(f.code, f.span.file) for f in check(tmp_path).findings] == [
         ("Y002", "assistants/a.yaml"), ("Y002", "assistants/b.yaml"),
     ]  # fmt: skip
+
+
+def said(root):
+    return [(f.code, f.span.file, f.label) for f in check(root).findings]
+
+
+PROMPTED = "model: local\nprompts: [{file: prompt.md}]\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name here")
+@pytest.mark.parametrize(
+    ("name", "code", "at"),
+    [
+        ("yaoci.yaml", "Y002", "yaoci.yaml"),
+        ("assistants/x.yaml", "Y002", "assistants/x.yaml"),
+        ("assistants/a.py", "Y030", "assistants/a.py"),
+        ("processes/q.py", "Y030", "processes/q.py"),
+        ("assistants/prompt.md", "Y205", "assistants/a.yaml"),
+    ],
+)
+def test_a_pipe_is_told_and_never_opened(tmp_path, name, code, at):
+    written(tmp_path, {"assistants/a.yaml": PROMPTED, "processes/p.yaml": "methods: {b: {value: 1}}\n"})
+    if "prompt" not in name:
+        written(tmp_path, {"assistants/prompt.md": ""})
+    os.mkfifo(tmp_path / name)
+    shown = name.removeprefix("assistants/") if code == "Y205" else name
+    assert said(tmp_path) == [(code, at, f"`{shown}` is no plain file")]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "at"),
+    [
+        ("assistants/x.yaml", "Y002", "assistants/x.yaml"),
+        ("assistants/a.py", "Y030", "assistants/a.py"),
+        ("processes/q.py", "Y030", "processes/q.py"),
+        ("assistants/prompt.md", "Y205", "assistants/a.yaml"),
+        ("assistants/more", "Y021", "assistants/more"),
+        ("processes", "Y021", "processes"),
+    ],
+)
+@pytest.mark.parametrize("loops", [True, False])
+def test_a_link_that_leads_to_itself_or_to_nothing_is_told(tmp_path, name, code, at, loops):
+    written(tmp_path, {"assistants/a.yaml": PROMPTED})
+    if "prompt" not in name:
+        written(tmp_path, {"assistants/prompt.md": ""})
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(path.name if loops else "gone")
+    assert [(code, file) for code, file, _ in said(tmp_path)] == [(code, at)]
+
+
+@pytest.mark.parametrize("name", ["processes/q.py", "processes/p.py"])
+def test_a_large_python_file_is_told_and_not_parsed(tmp_path, name):
+    written(
+        tmp_path, {"processes/p.yaml": "methods: {b: {value: 1}}\n", name: "def b(): ...\n" + "#" * 2**20}
+    )
+    (finding,) = check(tmp_path).findings
+    assert (finding.code, finding.label) == ("Y030", f"`{name}` has 1.1 MB, 1 are allowed")
+    assert finding.help == "move parts of it to modules that it imports"
+
+
+@pytest.mark.parametrize("name", ["a\\0b", "x" * 300, "x/" * 3000])
+def test_the_name_of_a_prompt_that_no_file_can_have_is_told(tmp_path, name):
+    written(tmp_path, {"assistants/a.yaml": f'model: local\nprompts: [{{file: "{name}"}}]\n'})
+    ((code, _, label),) = said(tmp_path)
+    assert code == "Y205"
+    assert "cannot be read" in label
+    assert len(label) < 100
+
+
+@pytest.mark.parametrize(
+    ("data", "label"),
+    [
+        (b"Hi.\nA \0 here.", "prompt.md:2: the control character U+0000 cannot stand in a text"),
+        ("Hello".encode("utf-16-le"), "prompt.md:1: the file is written in UTF-16"),
+        ("Hello".encode("utf-16"), "prompt.md:1: the file is written in UTF-16"),
+        (b"\nCaf\xe9 noir", "prompt.md:2: the byte 0xE9 is no UTF-8 here"),
+        (b"#" * (2**20 + 1), "`prompt.md` has 1.1 MB, 1 are allowed"),
+    ],
+)
+def test_a_prompt_that_is_no_text_is_told(tmp_path, data, label):
+    written(tmp_path, {"assistants/a.yaml": PROMPTED})
+    (tmp_path / "assistants" / "prompt.md").write_bytes(data)
+    assert said(tmp_path) == [("Y205", "assistants/a.yaml", label)]
+
+
+def test_the_lines_of_a_prompt_end_alike_and_its_byte_order_mark_is_left_out(tmp_path):
+    written(tmp_path, {"assistants/a.yaml": PROMPTED})
+    (tmp_path / "assistants" / "prompt.md").write_bytes(b"\xef\xbb\xbfHi.\r\nYou.\r")
+    assert load(tmp_path).assistants["a"].prompts == ("Hi.\nYou.\n",)
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        (
+            {
+                "assistants/a.yaml": "model: local\nvras: {b: 1}\nprompts: [{content: '{{ vars.b }} {{ vars.c }}'}]\n"
+            },
+            "Y101",
+        ),
+        (
+            {
+                "processes/p.yaml": """\
+methods:
+  a:
+    parmeters: {type: object, properties: {x: {type: string}}}
+    examples: [{ask: What?, args: {x: a}}]
+    value: "{{ args.x }}"
+  b: {steps: [{process: a, args: {x: b}}]}
+"""
+            },
+            "Y101",
+        ),
+        (
+            {
+                "assistants/a.yaml": "model: local\nparmeters: {type: object, properties: {x: {type: string}}}\n",
+                "processes/p.yaml": "methods: {b: {steps: [{assistant: a, args: {x: b}}]}}\n",
+            },
+            "Y101",
+        ),
+        (
+            {
+                "processes/p.yaml": """\
+methods:
+  a:
+    parameters: {type: object, porperties: {x: {type: string}}, additionalProperties: false}
+    returns: {type: object, porperties: {y: {type: string}}, additionalProperties: false}
+    examples: [{ask: What?, args: {x: a}, result: {y: b}}]
+    value: {y: "{{ args.x }}"}
+  b: {steps: [{process: a, args: {x: b}}]}
+"""
+            },
+            "Y402",
+        ),
+        (
+            {
+                "processes/p.yaml": """\
+methods:
+  a:
+    parameters: {type: object, properties: {size: {type: string}}, required: [sizze]}
+    examples: [{ask: What?, args: {size: a}}]
+    value: "{{ args.size }}"
+  b: {steps: [{process: a, args: {size: b}}]}
+"""
+            },
+            "Y402",
+        ),
+    ],
+    ids=["vars", "parameters", "of an assistant", "properties", "required"],
+)
+def test_a_slip_is_told_once_and_not_at_each_use(tmp_path, files, code):
+    written(tmp_path, files)
+    assert {finding.code for finding in check(tmp_path).findings} == {code}
+
+
+def test_a_key_of_the_users_own_is_not_taken_for_a_slip(tmp_path):
+    text = "model: local\nx-vars: {b: 1}\nprompts: [{content: '{{ vars.b }}'}]\n"
+    written(tmp_path, {"assistants/a.yaml": text})
+    assert [code for code, _, _ in said(tmp_path)] == ["Y603"]
+
+
+def test_another_unknown_key_keeps_nothing_from_being_told(tmp_path):
+    text = "model: local\nwelcom: Hi\nprompts: [{content: '{{ vars.b }}'}]\n"
+    written(tmp_path, {"assistants/a.yaml": text})
+    assert [code for code, _, _ in said(tmp_path)] == ["Y101", "Y603"]
 
 
 def test_an_empty_project_is_right_and_holds_nothing(tmp_path):

@@ -28,6 +28,7 @@ from yaoci import render
 from yaoci.cli import main
 from yaoci.compiler import check
 from yaoci.contracts import names_of
+from yaoci.errors import KINDS, Exit
 from yaoci.models.local import PACKAGE as PACKAGE_OF_WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,10 +69,10 @@ def of_project(path):
     return path == "yaoci.yaml" or path.startswith(("assistants/", "processes/"))
 
 
-def write(folder, files):
-    """Write a project, with those of the example's processes that it names and does not show itself."""
+def write(folder, files, before=""):
+    """Write a project, with those of the example's processes that it, or `before`, names and does not show itself."""
     shown = {path.rpartition(".")[0] for path in files}
-    whole = "\n".join(files.values())
+    whole = "\n".join([before, *files.values()])
     for file in sorted((ROOT / "processes").glob("*.*")):
         if f"processes/{file.stem}" not in shown and re.search(rf"\b{file.stem}\.(?:\w|\*)", whole):
             files = {f"processes/{file.name}": file.read_text("utf-8"), **files}
@@ -118,7 +119,7 @@ def test_the_files_of_a_page_form_a_project_that_is_right(page, tmp_path):
 
 @pytest.mark.parametrize(("fence", "files"), named(PAGES, lambda fence: fence.codes))
 def test_a_wrong_file_has_just_the_findings_that_are_said(fence, files, tmp_path):
-    write(tmp_path, {**files, fence.path: fence.text})
+    write(tmp_path, {**files, fence.path: fence.text}, before="\n".join(files.values()))
     found = check(tmp_path).findings
     assert sorted(f.code for f in found) == sorted(fence.codes), render.text(check(tmp_path))
 
@@ -135,7 +136,7 @@ def told():
 
 @pytest.mark.parametrize(("fence", "files", "text"), told())
 def test_what_a_wrong_file_prints_is_what_check_prints(fence, files, text, tmp_path):
-    write(tmp_path, {**files, fence.path: fence.text})
+    write(tmp_path, {**files, fence.path: fence.text}, before="\n".join(files.values()))
     printed = render.text(check(tmp_path))
     findings, _, closing = printed.rpartition("\n\n")
     assert text.rstrip("\n") in {findings, printed}, closing
@@ -273,6 +274,7 @@ def test_the_list_of_modules_is_complete_and_current(request):
     [
         ("assistants", ["openai-chat", "local", "scripted"]),
         ("processes", names_of("handlers")),
+        ("processes", sorted(KINDS)),
         ("callbacks", ["create", "tool", "result", "done", "fail"]),
         ("contributing", ["handlers", "models", "stores", "rules", "cli"]),
     ],
@@ -297,6 +299,15 @@ def test_every_link_leads_to_a_file_and_to_a_heading(page):
             headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
             slugs = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
             assert heading in slugs, target
+
+
+def test_the_readme_and_the_help_tell_every_exit_code(capsys):
+    ends = sorted({int(code) for code in Exit} - {Exit.PAUSED})
+    told = re.findall(r"^\| (\d+) \| (.*) \|$", PAGES[0].read_text("utf-8"), re.MULTILINE)
+    assert [int(code) for code, _ in told] == ends
+    assert main(["--help"]) == 0
+    listed = re.findall(r"^  (\d+) +(.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert listed == told
 
 
 def test_every_page_is_named_in_the_readme():

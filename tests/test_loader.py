@@ -238,3 +238,10 @@ def test_a_folder_that_may_not_be_read_is_told(tmp_path):
 def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
     made(tmp_path, "assistants")
     assert told(tmp_path) == [("Y021", "assistants")]
+
+
+@pytest.mark.parametrize("aim", ["gone", "notes"])
+def test_a_broken_link_beside_an_assistant_in_its_own_folder_is_its_own_affair(tmp_path, aim):
+    made(tmp_path, "assistants/a/assistant.yaml")
+    (tmp_path / "assistants" / "a" / "notes").symlink_to(aim)
+    assert (ids(tmp_path), told(tmp_path)) == ([("assistant", "a", "assistants/a/assistant.yaml")], [])

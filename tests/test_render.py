@@ -280,6 +280,11 @@ def test_visible_keeps_letters_of_every_script():
     assert render.visible("a\nb", breaks=True) == "a\nb"
 
 
+def test_a_long_word_in_narrow_letters_stays_whole_where_it_may_not_be_cut():
+    assert render.wrapped("to the_very_long_name now", 8, cut=False) == ["to", "the_very_long_name", "now"]
+    assert render.wrapped("答复客户的问题", 8, cut=False) == ["答复客户", "的问题"]
+
+
 def test_wrapped_lines_fit_and_lose_no_word():
     text = "一二三四五六七八九十" * 8 + " and some words behind"
     lines = render.wrapped(text, 30)

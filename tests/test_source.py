@@ -510,7 +510,7 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_no_os_error(tmp_path):
         ("folder", "unreadable-file", "`folder` is a folder"),
         ("link", "unreadable-file", "a link to `nowhere`, which is not there"),
         ("loop", "unreadable-file", "`loop` cannot be read: too many levels"),
-        ("large", "too-large", "8.0 MB"),
+        ("large", "too-large", "8.1 MB, 8 are allowed"),
         ("with\0nul", "unreadable-file", "cannot be read: embedded null"),
         ("folder/x/y", "missing-file", "there is no file"),
     ]:

@@ -153,6 +153,30 @@ def test_a_key_with_a_line_break_is_named_by_its_variable_and_not_shown():
     assert KEY not in repr(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("character", "said"),
+    [
+        ("…", "`…`; is it a placeholder for the real one?"),
+        ("\n", "a line break"),
+        ("\x00", "U+0000; is it a "),
+    ],
+)
+def test_the_character_that_a_key_cannot_have_is_named(character, said):
+    async def run():
+        channel = Channel(endpoint(), httpx.MockTransport(lambda _: httpx.Response(200, json={})))
+        async with aclosing(channel.post("/chat", {}, {"authorization": f"Bearer sk{character}"})) as events:
+            await anext(events)
+
+    with pytest.raises(Failed) as caught:
+        asyncio.run(run())
+    assert f"P_API_KEY has a character that a header cannot carry: {said}" in caught.value.failure.text
+
+
+def test_a_refusal_without_a_key_names_the_variable_that_is_not_set():
+    found = failure(httpx.Response(401, json={"error": "who are you?"}), key="")
+    assert found.text == "p answered 401: who are you? (`P_API_KEY` is not set, so no key was sent)"
+
+
 def test_a_header_that_cannot_be_sent_is_named_and_not_shown():
     found = failure(httpx.Response(200, json={}), headers={"x-key": "geheim-é-12345"})
     assert (found.kind, "`x-key`" in found.text, "geheim" in found.text) == ("bad_request", True, False)

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from .definitions import Method
-from .diagnostics import did_you_mean, listed, nearest
+from .diagnostics import did_you_mean, listed, misspelt, nearest
 from .flaws import ERRORS, flaws
-from .keywords import properties
+from .keywords import LEAVES, PARTS, properties
 from .pysource import FILLED
 from .schemas import Shape
 from .templating import has_template
 from .values import Json, Path
 
-__all__ = ["FILLED", "Args", "Misfit", "bind", "judge", "known_names", "names_in_order"]
+__all__ = ["FILLED", "Args", "Misfit", "bind", "judge", "known_names", "names_in_order", "unsure"]
 
 Args: TypeAlias = Mapping[str, Json] | Sequence[Json]
 """Arguments as they are written: by name, or in order."""
@@ -25,6 +25,9 @@ _LOOSE: Final = (
     "unevaluatedProperties", "propertyNames",
 )  # fmt: skip
 """With one of these at its root, a schema may take more names than its `properties` tell."""
+
+
+_UNSURE: Final = ERRORS | {"required-unknown"}
 
 
 class Misfit(NamedTuple):
@@ -62,6 +65,16 @@ def known_names(parameters: Json) -> frozenset[str] | None:
     return frozenset(known)
 
 
+def unsure(schema: Json, *, parameters: bool = False) -> bool:
+    """Return whether what is wrong with a schema would make values look wrong that are right.
+
+    That is a schema that is none, one that requires what it does not have, and `properties` misspelt.
+    """
+    if misspelt(schema, "properties", (*LEAVES, *PARTS)):
+        return True
+    return any(flaw.slug in _UNSURE for flaw in flaws(schema, parameters=parameters))
+
+
 def judge(args: Args, method: Method, name: str) -> Iterator[Misfit]:
     """Yield what is wrong with the arguments that YAML gives to a method, which is called `name` there.
 
@@ -74,7 +87,7 @@ def judge(args: Args, method: Method, name: str) -> Iterator[Misfit]:
         if args and not hasattr(method.handler, "python"):
             yield Misfit((), f"`{name}` takes no arguments", "leave them out, or declare its `parameters`")
         return
-    if any(flaw.slug in ERRORS for flaw in flaws(parameters, parameters=True)):
+    if unsure(parameters, parameters=True):
         return
     if isinstance(args, Mapping):
         yield from _judge_named(args, parameters, name)

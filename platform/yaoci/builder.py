@@ -12,6 +12,7 @@ from .documents import File, assistant_method, handlers
 from .registry import ASSISTANTS, Link, Process, Registry, Tool, Unit, full_name, link, offered
 from .schemas import Shape
 from .values import Json, Path, as_text
+from .written import read_prompt
 
 
 def build(root: FilePath, files: list[File], group: Callable[[str], list[str]]) -> Registry:
@@ -132,7 +133,7 @@ class _Builder:
             processes={id: self.processes[_full(file, id)] for id in file.method_names()},
             tools=tools,
             hooks=hooks,
-            prompts=tuple(_prompt(file, prompt) for prompt in assistant.prompts),
+            prompts=tuple(self._prompt(file, prompt) for prompt in assistant.prompts),
             held=_held(assistant, hooks["done"]),
         )
 
@@ -154,8 +155,13 @@ class _Builder:
             for name, text in file.texts():
                 whole.update(f"{name}\0{text}\0".encode())
             for prompt in file.definition.prompts if file.found.kind == "assistant" else ():
-                whole.update(f"{_prompt(file, prompt)}\0".encode())
+                whole.update(f"{self._prompt(file, prompt)}\0".encode())
         return whole.hexdigest()
+
+    def _prompt(self, file: File, prompt: Prompt) -> str:
+        if isinstance(prompt, FilePrompt):
+            return read_prompt(prompt.file, file.found.path, self.root)
+        return prompt.content
 
 
 def _full(file: File, name: str) -> str:
@@ -171,12 +177,6 @@ def _place(file: File, path: Path) -> str:
         return file.document.place(path)
     function = file.python.functions.get(as_text(path[-1])) if file.python and path else None
     return f"{file.found.shown}:{function.line if function else 1}"
-
-
-def _prompt(file: File, prompt: Prompt) -> str:
-    if isinstance(prompt, FilePrompt):
-        return (file.found.path.parent / prompt.file).read_text("utf-8-sig")
-    return prompt.content
 
 
 def _held(assistant: Assistant, done: tuple[Link, ...]) -> str:

@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from pathlib import Path as FilePath
 from typing import Any, Final
 
 from . import contracts, documents
-from .definitions import Callback, Method, SetStep, Settings
-from .diagnostics import DefinitionError, Diagnostic, Report, report
+from .definitions import Assistant, Callback, Method, SetStep, Settings
+from .diagnostics import DefinitionError, Diagnostic, Report, misspelt, report
 from .documents import File, assistant_method
 from .loader import find, find_root
 from .marks import Form, Ref
@@ -15,7 +16,7 @@ from .registry import ASSISTANTS, Registry, full_name
 from .rule import Finding, Kind, Rule
 from .source import Span
 from .thens import point_of
-from .values import Path
+from .values import Path, at
 
 
 def load(path: str | FilePath = ".") -> Registry:
@@ -95,9 +96,12 @@ class _Names:
         file = self.owners.get(full)
         if file is None or file.definition is None:
             return None
-        if full.startswith(ASSISTANTS):
-            return assistant_method(file.found.id, file.definition)
-        return file.method(full.rpartition(":" if ":" in full else ".")[2])
+        whole = full.startswith(ASSISTANTS)
+        id = full.rpartition(":" if ":" in full else ".")[2]
+        kind, path = (Assistant, ()) if whole else (Method, ("methods", id))
+        if misspelt(at(file.value, path), "parameters", [one.name for one in fields(kind)]):
+            return None  # it is told where it stands, and what the method takes is not known
+        return assistant_method(file.found.id, file.definition) if whole else file.method(id)
 
 
 def _shared(files: list[File]) -> frozenset[str] | None:

@@ -3,10 +3,11 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from .errors import YaociError
 from .source import Span
+from .values import Json
 
 Severity: TypeAlias = Literal["error", "warning", "advice"]
 
@@ -111,6 +112,17 @@ def nearest(name: str, choices: Iterable[str]) -> str | None:
         return found
     close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[close[0]] if close else None
+
+
+def misspelt(given: Json, key: str, known: Iterable[str]) -> bool:
+    """Return whether `given` has no `key`, but another one that is not among `known` and was likely meant as it.
+
+    A key that begins with `x-` is the user's own.
+    """
+    if not isinstance(given, dict) or key in given:
+        return False
+    others = cast("dict[str, Json]", given).keys() - set(known)
+    return any(nearest(other, (key,)) for other in others if not other.startswith("x-"))
 
 
 def did_you_mean(name: str, choices: Iterable[str], *, few: int = 8) -> str:

@@ -1,6 +1,7 @@
 """The files of a project, read and decoded: each with its definition, its marked places, and what does not fit."""
 
 import functools
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,12 +14,15 @@ from .definitions import Assistant, AssistantStep, Method, Processor, Settings, 
 from .diagnostics import Code, Diagnostic
 from .loader import Found
 from .registry import INPUT
-from .source import CODES, MAX_BYTES, Document, Problem, Span, Unreadable, read_file
+from .source import CODES, Document, Problem, Span, Unreadable, read_bytes, read_file
 from .spec import UNKNOWN_KEY, Node, Trouble, decode
 from .texts import Text
 from .values import Json, Path, as_text, at
 
 PYTHON: Final = Code("Y030", "python-syntax", "error", "the Python file cannot be read")
+
+MAX_PYTHON: Final = 1024 * 1024
+"""How large a Python file may be, in bytes: reading more takes seconds."""
 
 _PLAIN: Final = re.compile(r"[\w.+-]+")
 """A number, or true or false, as it is written."""
@@ -121,7 +125,7 @@ def read(found: Found) -> File:
     file.definition, file.nodes = decoded.value, decoded.nodes
     file.findings = [_of_trouble(file, trouble) for trouble in decoded.troubles]
     beside = found.path.with_suffix(".py")
-    if found.kind != "settings" and beside.exists():
+    if found.kind != "settings" and os.path.lexists(beside):
         _read_python(file, beside, found.shown.removesuffix(".yaml") + ".py")
     return file
 
@@ -129,20 +133,18 @@ def read(found: Found) -> File:
 def _as_far_as_it_goes(path: FilePath) -> str:
     """Return the text of a file that cannot be read as YAML, to show what is said of it."""
     try:
-        with path.open("rb") as stream:
-            return stream.read(MAX_BYTES).decode("utf-8-sig", "replace")
-    except OSError:
+        return read_bytes(path, "").decode("utf-8-sig", "replace")
+    except Unreadable:
         return ""
 
 
 def _read_python(file: File, path: FilePath, shown: str) -> None:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        span = Span(shown, 1, 1, 1, 1)
-        file.findings.append(Diagnostic.of(PYTHON, span, f"it cannot be opened: {error.strerror or error}"))
-        return
     file.python_path = path
+    try:
+        data = read_bytes(path, shown, MAX_PYTHON, "move parts of it to modules that it imports")
+    except Unreadable as error:
+        file.findings += [Diagnostic.of(PYTHON, p.span, p.label, p.help) for p in error.problems]
+        return
     module = pysource.read(data)
     file.python_text = data.decode("utf-8-sig", "replace")
     for problem in module.problems:

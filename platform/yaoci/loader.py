@@ -103,7 +103,7 @@ def find(root: Path) -> Project:
             label = f"this folder is not read: did you mean `{right}`?"
             project.findings.append(Diagnostic.of(FOLDER, _top(name), label, f"rename it to `{right}`"))
     for name, take in (("assistants", _assistants), ("processes", _processes)):
-        if _inside(project, root / name):
+        if not _leads_nowhere(project, root / name) and _inside(project, root / name):
             take(project, root / name, ())
     if len(project.files) > MAX_FILES:
         project.findings.append(
@@ -133,7 +133,19 @@ def _entries(project: Project, folder: Path) -> list[os.DirEntry[str]]:
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     """Return whether an entry is a folder to look into; one that is called as a file is read, and told, as one."""
-    return entry.is_dir() and not entry.name.endswith((".yaml", ".yml", ".py"))
+    try:
+        return entry.is_dir() and not entry.name.endswith((".yaml", ".yml", ".py"))
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _leads_nowhere(project: Project, path: Path) -> bool:
+    """Return whether, in place of a folder, there is a link to nothing or to itself; report it."""
+    if not path.is_symlink() or path.exists():
+        return False
+    label = f"it is a link to `{path.readlink()}`, which leads nowhere"
+    project.findings.append(Diagnostic.of(NO_FOLDER, _top(_shown(project, path)), label, "remove the link"))
+    return True
 
 
 def _may_enter(project: Project, path: Path) -> bool:
@@ -210,6 +222,8 @@ def _assistants(project: Project, folder: Path, parts: tuple[str, ...], asset: b
             _yml(project, path)
         elif entry.name.endswith(".yaml"):
             _take(project, "assistant", path, (*parts, entry.name.removesuffix(".yaml")))
+        elif "." not in entry.name:
+            _leads_nowhere(project, path)
 
 
 def _processes(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
@@ -227,6 +241,8 @@ def _processes(project: Project, folder: Path, parts: tuple[str, ...]) -> None:
             _take(project, "processor", path, (*parts, stem))
         elif suffix == "py" and dot and f"{stem}.yaml" not in names:
             _take(project, "python", path, (*parts, stem))
+        elif not dot:
+            _leads_nowhere(project, path)
 
 
 def _take(project: Project, kind: FileKind, path: Path, parts: tuple[str, ...]) -> None:

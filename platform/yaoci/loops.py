@@ -35,7 +35,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def _interrupts(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[Any]") -> Generator[list[int], None, None]:
+def _interrupts(
+    loop: asyncio.AbstractEventLoop, task: "asyncio.Task[Any]"
+) -> Generator[list[int], None, None]:
     """Let Ctrl-C cancel the task; yield the list of those that came. Only the main thread hears them."""
     pressed: list[int] = []
 

@@ -119,8 +119,11 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """Return `text` in lines of at most `width` columns, broken at spaces where there are any."""
+def wrapped(text: str, width: int, *, cut: bool = True) -> list[str]:
+    """Return `text` in lines of at most `width` columns, broken at spaces where there are any.
+
+    Without `cut` a word in narrow letters stays whole, also where it is longer than that.
+    """
     out: list[str] = []
     for paragraph in text.split("\n"):
         row = ""
@@ -129,10 +132,10 @@ def wrapped(text: str, width: int) -> list[str]:
                 out.append(row)
                 row = ""
             row += word if row else word.lstrip()
-            while columns(row) > width:
-                cut = _fit(row, width)
-                out.append(row[:cut])
-                row = row[cut:]
+            while columns(row) > width and (cut or columns(row) > len(row)):
+                end = _fit(row, width)
+                out.append(row[:end])
+                row = row[end:]
         out.append(row)
     return out
 

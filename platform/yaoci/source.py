@@ -1,6 +1,7 @@
 """YAML text to values and their places: YAML 1.2 core, read strictly, in one pass over the parser's events."""
 
 import codecs
+import math
 import pathlib
 import re
 import stat
@@ -28,12 +29,18 @@ __all__ = [
     "Problem",
     "Span",
     "Unreadable",
+    "decoded",
     "read",
+    "read_bytes",
     "read_file",
 ]
 
-MAX_BYTES: Final = 8 * 1024 * 1024
-"""How large a file may be."""
+_MEGABYTE: Final = 1024 * 1024
+
+MAX_BYTES: Final = 8 * _MEGABYTE
+"""How large a YAML file may be."""
+
+_LARGE: Final = "keep long texts in files of their own"
 
 # The loader is used for its events alone. libyaml's composer, unlike its events, ends the process with
 # SIGSEGV on 30,000 nested brackets.
@@ -114,7 +121,7 @@ def read(file: str, data: bytes, *, root: Literal["mapping", "any"] = "mapping")
 
     Raises Unreadable with everything that could be found wrong.
     """
-    text = Text(file, _decoded(file, data))
+    text = Text(file, decoded(file, data))
     instead = stand_ins(text.text)
     shadow = instead.text if instead else text.text
     reader, value = _parsed(text, shadow)
@@ -129,6 +136,14 @@ def read(file: str, data: bytes, *, root: Literal["mapping", "any"] = "mapping")
 
 def read_file(path: pathlib.Path, shown: str) -> Document:
     """Return what the file at `path` says, `shown` being the name to show. Raises Unreadable, and no OSError."""
+    return read(shown, read_bytes(path, shown))
+
+
+def read_bytes(path: pathlib.Path, shown: str, most: int = MAX_BYTES, large: str = _LARGE) -> bytes:
+    """Return what a plain file of at most `most` bytes holds; any other is not even opened.
+
+    `large` is what to do about a file that is larger. Raises Unreadable, and no OSError.
+    """
     text = Text(shown, "")
     try:
         found = path.stat()
@@ -136,9 +151,10 @@ def read_file(path: pathlib.Path, shown: str) -> Document:
             raise _unreadable(text, "unreadable-file", f"`{shown}` is a folder", "a file is needed here")
         if not stat.S_ISREG(found.st_mode):
             raise _unreadable(text, "unreadable-file", f"`{shown}` is no plain file")
-        if found.st_size > MAX_BYTES:
-            raise _too_large(text, found.st_size)
-        data = path.read_bytes()
+        if found.st_size > most:
+            raise _too_large(text, found.st_size, most, large)
+        with path.open("rb") as stream:
+            return stream.read(most)  # it may be growing
     except FileNotFoundError:
         if path.is_symlink():
             aim = path.readlink()
@@ -148,22 +164,23 @@ def read_file(path: pathlib.Path, shown: str) -> Document:
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL
         why = getattr(error, "strerror", None) or str(error)
         raise _unreadable(text, "unreadable-file", f"`{shown}` cannot be read: {why.lower()}") from None
-    return read(shown, data)
 
 
 def _unreadable(text: Text, slug: str, label: str, help_: str = "") -> Unreadable:
     return Unreadable((text.problem(slug, 0, 0, label, help_),))
 
 
-def _too_large(text: Text, size: int) -> Unreadable:
-    label = f"the file has {size / 1024 / 1024:.1f} MB, {MAX_BYTES // 1024 // 1024} are allowed"
-    return _unreadable(text, "too-large", label, "keep long texts in files of their own")
+def _too_large(text: Text, size: int, most: int = MAX_BYTES, help_: str = _LARGE) -> Unreadable:
+    megabytes = math.ceil(size / _MEGABYTE * 10) / 10  # up, so that it is more than what is allowed
+    label = f"`{text.file}` has {megabytes} MB, {most // _MEGABYTE} are allowed"
+    return _unreadable(text, "too-large", label, help_)
 
 
 # -- bytes to text ----------------------------------------------------------------------------------------
 
 
-def _decoded(file: str, data: bytes) -> str:
+def decoded(file: str, data: bytes) -> str:
+    """Return the text of a file, which is UTF-8, without its byte order mark. Raises Unreadable."""
     if len(data) > MAX_BYTES:
         raise _too_large(Text(file, ""), len(data))
     if encoding := _other_encoding(data):
@@ -173,7 +190,7 @@ def _decoded(file: str, data: bytes) -> str:
     if data.startswith(codecs.BOM_UTF8):
         data = data[3:]
     try:
-        decoded = data.decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         good = Text(file, data[: error.start].decode())
         if problem := not_text(good):
@@ -186,12 +203,12 @@ def _decoded(file: str, data: bytes) -> str:
         raise Unreadable(
             (found._replace(span=found.span._replace(end_column=found.span.column + 1)),)
         ) from None
-    if decoded.startswith("\ufeff"):
+    if text.startswith("\ufeff"):
         label = "two byte order marks (U+FEFF) stand at the start of the file"
         raise Unreadable(
-            (Text(file, decoded).problem("two-byte-order-marks", 0, 1, label, "save it as UTF-8 without"),)
+            (Text(file, text).problem("two-byte-order-marks", 0, 1, label, "save it as UTF-8 without"),)
         )
-    return decoded
+    return text
 
 
 def _other_encoding(data: bytes) -> str:

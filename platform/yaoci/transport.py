@@ -210,7 +210,12 @@ class Channel:
         text = f"{endpoint.provider} answered {status}: " if status else f"{endpoint.provider}: "
         text += self.excerpt(said.message.strip(), 2000) or "no reason given"
         if kind == "auth" and endpoint.key_name:
-            text += f" (the key comes from {endpoint.key_name})"
+            name = endpoint.key_name
+            text += (
+                f" (the key comes from {name})"
+                if endpoint.key
+                else f" (`{name}` is not set, so no key was sent)"
+            )
         elif kind == "not_found":
             text += f" (asked {self._where} for `{endpoint.model}`)"
         data = {"status": status, "code": self._masked(said.code)} if status or said.code else None
@@ -250,7 +255,8 @@ class Channel:
                 source = self._endpoint.key_name if name == "authorization" else ""
                 raise self.failed(
                     "auth" if source else "bad_request",
-                    f"{source or f'the header `{name}`'} has a character that a header cannot carry; is it a line break?",
+                    f"{source or f'the header `{name}`'} has a character that a header cannot carry: "
+                    + _named_character(name + value),
                 )
         content = clean(compact(body)).encode()
         loop = asyncio.get_running_loop()
@@ -386,6 +392,15 @@ def _secrets_of(endpoint: Endpoint) -> set[str]:
         found |= {password, base64.b64encode(f"{user}:{password}".encode()).decode()}
     found |= {value for _, value in parse_qsl(base.query)}
     return found | {quote(secret, safe="") for secret in found}
+
+
+def _named_character(text: str) -> str:
+    """Return the first character of a text that no header carries, and what it may be."""
+    found = next(c for c in text if not (c.isascii() and c.isprintable()))
+    if found in "\r\n":
+        return "a line break"
+    shown = f"`{found}`" if found.isprintable() else f"U+{ord(found):04X}"
+    return f"{shown}; is it a placeholder for the real one?"
 
 
 def _shown(url: str) -> str:

@@ -197,6 +197,17 @@ def test_each_command_has_help_with_examples(name, capsys):
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_in_a_narrow_terminal_an_example_says_what_it_is_for_below_the_command(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main([*command, "--help"]) == 0
+    lines = capsys.readouterr().out.split("Examples:\n")[1].split("\n\n")[0].splitlines()
+    aims = [line for line in lines if line.startswith("      ")]
+    assert aims
+    assert all(line.startswith(("  yaoci", "  echo")) or line in aims for line in lines)
+    assert all(len(line) <= 50 for line in aims)
+
+
 def test_help_lists_each_command(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out

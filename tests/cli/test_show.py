@@ -335,6 +335,60 @@ def test_a_name_that_means_nothing_is_wrong_usage(shop, capsys, name, said):
     assert capsys.readouterr() == ("", f"error: {said}\n")
 
 
+def test_a_name_like_no_other_is_answered_with_the_nearest_or_with_where_to_look(shop, capsys):
+    assert main(["show", "shopkeeper"]) == 2
+    assert capsys.readouterr().err == (
+        "error: nothing is called `shopkeeper`: "
+        "the nearest are `shop.orders`, `shop.orders.find` and `helpdesk`; `yaoci show` lists all\n"
+    )
+    assert main(["show", "电"]) == 2
+    assert capsys.readouterr().err == ("error: nothing is called `电`: `yaoci show` lists what there is\n")
+
+
+def test_durations_are_shown_as_they_are_written(shop, capsys):
+    (shop / "assistants/quiet.yaml").write_text(
+        "description: Returns what it found, as data that fits.\nmodel: local\n"
+        "hooks: {done: {name: audit.log, timeout: 250ms}}\nlimits: {timeout: 2m}\n",
+        "utf-8",
+    )
+    (shop / "processes/late.yaml").write_text(
+        "methods: {a: {steps: [{process: b, args: {timeout: 5.0}, timeout: 5s}]}, b: {parameters: {type: object, properties: {timeout: {type: number}}}, value: 1}}\n",
+        "utf-8",
+    )
+    lines = shown(capsys, "quiet")
+    assert "- {name: audit.log, timeout: 250ms} :3" in lines
+    assert "limits: {timeout: 2m} :4" in lines
+    (step,) = facts(capsys, "late.a")["handler"]["steps"]
+    assert (step["timeout"], step["args"]) == ("5s", {"timeout": 5.0})
+
+
+def test_the_folder_of_another_project_is_shown_without_detours(shop, capsys):
+    assert main(["-C", "assistants/../processes", "show"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"project {shop}"
+
+
+def test_long_values_are_broken_at_spaces_and_read_back_as_they_were(shop, capsys, monkeypatch):
+    from yaoci.source import read
+
+    monkeypatch.setenv("COLUMNS", "50")
+    kinds = [f"kind_{number}" for number in range(12)]
+    (shop / "processes/long.yaml").write_text(
+        f"methods: {{a: {{parameters: {{type: object, properties: {{kind: {{enum: {kinds}}}}}}},\n"
+        f"  returns: {{enum: {kinds}, description: {'a text of many words ' * 4}}}, value: kind_1}}}}\n",
+        "utf-8",
+    )
+    assert main(["show", "long.a"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 50
+    for kind in kinds:
+        assert (
+            out.count(f"{kind} ") + out.count(f"{kind},") + out.count(f"{kind}]") + out.count(f"{kind}\n")
+            >= 2
+        )
+    text = out.split("returns\n")[1].split("\n\nhandler")[0]
+    assert read("shown.yaml", text.encode()).value == facts(capsys, "long.a")["returns"]
+
+
 def test_a_name_that_means_two_things_asks_which(shop, capsys):
     (shop / "processes/helpdesk.yaml").write_text("methods:\n  a: {value: 1}\n", "utf-8")
     assert main(["show", "helpdesk"]) == 2
@@ -370,3 +424,10 @@ def test_colours_change_nothing_but_the_escapes(shop, capsys):
         assert main(["show", *name]) == 0
         assert "\x1b[1m" in coloured
         assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == capsys.readouterr().out
+
+
+def test_in_a_narrow_terminal_the_process_of_a_function_stands_below_it(shop, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    lines = shown(capsys, "helpdesk")
+    start = next(n for n, line in enumerate(lines) if line.startswith("shop_orders_find(id, limit?"))
+    assert lines[start + 1] == "shop.orders.find"

@@ -338,7 +338,10 @@ def test_the_context_offers_the_same_from_a_thread_and_on_the_loop(tmp_path, nam
     ]  # fmt: skip
     assert len({message.id for message in messages}) == 2
     (note,) = [event for event in events if event.kind == "note"]
-    assert (note.data, note.place) == ({"text": "begun", "data": {"text": "so", "step": 1}}, registry.process(f"p.{name}").place)
+    assert (note.data, note.place) == (
+        {"text": "begun", "data": {"text": "so", "step": 1}},
+        registry.process(f"p.{name}").place,
+    )
 
 
 @pytest.mark.parametrize("name", ["sync", "on_loop"])

@@ -355,9 +355,10 @@ def test_weights_that_are_not_installed_name_the_command(package, monkeypatch):
     with pytest.raises(Failed, match=message):
         weights()
     monkeypatch.setattr(local.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(Failed, match=message) as caught:
+    with pytest.raises(Failed) as caught:
         asyncio.run(MODEL(endpoint()).prepare())
     assert caught.value.failure.kind == "missing"
+    assert f"run `{local.INSTALL_RUNTIME}` and `{local.INSTALL_WEIGHTS}`" in caught.value.failure.text
 
 
 def test_weights_that_are_damaged_are_told(package, monkeypatch):

@@ -29,6 +29,17 @@ yaoci run helpdesk "Where is order A42?"      say something to it
 yaoci call orders.find --arg id=A42           run one process
 """
 
+_EXITS: Final = (
+    ("0", "done; also where `fail` answered for a turn that failed"),
+    ("1", "the definitions are wrong"),
+    ("2", "wrong usage: nothing was run"),
+    ("3", "the run failed, or stdout takes nothing"),
+    ("5", "there was nothing to check"),
+    ("70", "a bug in yaoci"),
+    ("130", "interrupted"),
+)
+"""The codes that the program ends with, as `Exit` of `errors` has them."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `argv` is without the program's name."""
@@ -89,9 +100,11 @@ class _Group(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples as they stand."""
+        """Write the examples as they stand, and the exit codes."""
         del ctx
         cast("Help", formatter).write_examples(_EXAMPLES)
+        with formatter.section("Exit codes"):
+            formatter.write_dl(_EXITS)
 
 
 def _color(ctx: click.Context, _: click.Parameter, value: str) -> str:

@@ -15,6 +15,12 @@ _EFFECTS: Final[Mapping[str, str]] = {"read": _GREEN, "idempotent": _CYAN, "writ
 _PLACE_AT: Final = 64
 """Places stand in this column at the latest; behind a longer row, right after it."""
 
+_PLACE_ROOM: Final = 8
+"""Columns that are kept free for a place such as `:120`."""
+
+_WORD: Final = 24
+"""A list of plain values of at most so many columns each is written in flow style, over several lines if need be."""
+
 _SHORT: Final = 56
 """A mapping or a list of plain values with at most so many columns stands on one line."""
 
@@ -106,12 +112,16 @@ def _processor(facts: _Facts, width: int) -> Iterator[_Row]:
 def _assistant(facts: _Facts, width: int) -> Iterator[_Row]:
     yield _Row((("assistant ", _DIM), *_named(facts)), facts["file"])
     yield from _section("definition")
-    yield from _yaml(facts["definition"], facts["places"], facts["file"])
+    yield from _yaml(facts["definition"], facts["places"], facts["file"], width)
     if facts["functions"]:
         yield from _section("functions")
     for each in facts["functions"]:
-        call = (("  ", ""), *_call(each), ("  ", ""), (_local(each["process"], facts["id"]), _CYAN))
-        yield _Row(call, _near(each["place"], facts["file"]))
+        call, target = (("  ", ""), *_call(each)), (_local(each["process"], facts["id"]), _CYAN)
+        place = _near(each["place"], facts["file"])
+        if sum(columns(text) for text, _ in (*call, target)) + 2 <= width - _PLACE_ROOM:
+            yield _Row((*call, ("  ", ""), target), place)
+        else:
+            yield from (_Row(call, place), _Row((("      ", ""), target)))
         yield from _prose(_sentence(each["description"]), "      ", width)
     if facts["hooks"]:
         yield from _section("hooks")
@@ -133,13 +143,13 @@ def _process(facts: _Facts, width: int) -> Iterator[_Row]:
     yield from _parameters(facts["parameters"], width)
     yield from _section("returns")
     if isinstance(facts["returns"], dict) and facts["returns"]:
-        yield from _yaml(facts["returns"], {}, "")
+        yield from _yaml(facts["returns"], {}, "", width)
     else:
         yield _Row((("  anything", ""),))
     yield from _section("handler")
     python = facts["python"]
     file = facts["place"].rpartition(":")[0]
-    for row in _yaml(facts["handler"], facts["places"], file):
+    for row in _yaml(facts["handler"], facts["places"], file, width):
         yield row._replace(place=python) if python else row
     if facts["examples"]:
         yield from _section("examples")
@@ -170,13 +180,13 @@ def _padded(name: str, pad: int) -> tuple[_Part, _Part]:
 def _list(title: str, lines: list[str], width: int) -> Iterator[_Row]:
     lead = f"    {title:<6}  "
     text = "\n".join(lines)
-    for line in wrapped(text, width - len(lead)) if text else []:
+    for line in wrapped(text, width - len(lead), cut=False) if text else []:
         yield _Row(((lead, _DIM), (line, "")))
         lead = " " * len(lead)
 
 
 def _prose(text: str, pad: str, width: int) -> Iterator[_Row]:
-    for line in wrapped(text.strip(), width - len(pad)) if text else []:
+    for line in wrapped(text.strip(), width - len(pad), cut=False) if text else []:
         yield _Row(((pad + line, ""),))
 
 
@@ -218,7 +228,12 @@ def _parameters(schema: Json, width: int) -> Iterator[_Row]:
         part: Json = each if each.__class__ is dict else {}
         default = f" = {_flow(part['default'])}" if "default" in part else ""
         need = "" if name in schema.get("required", ()) or default else "  optional"
-        yield _Row((("  ", ""), *_padded(name, pad), (_kind(part), _CYAN), (default, ""), (need, _DIM)))
+        *kinds, last = wrapped(_kind(part), width - pad - 4, cut=False)
+        lead: tuple[_Part, ...] = (("  ", ""), *_padded(name, pad))
+        for line in kinds:
+            yield _Row((*lead, (line, _CYAN)))
+            lead = ((" " * (pad + 4), ""),)
+        yield _Row((*lead, (last, _CYAN), (default, ""), (need, _DIM)))
         yield from _prose(str(part.get("description", "")), " " * (pad + 4), width)
 
 
@@ -258,18 +273,18 @@ def _near(place: str, file: str) -> str:
 
 # -- values as YAML -----------------------------------------------------------------------------------------
 
-_PLAIN: Final = re.compile(r"[^\W\d_][^\n\t:#,\[\]{}\"]*(?<! )").fullmatch
+_PLAIN: Final = re.compile(r"(?:[^\W\d_][^\n\t:#,\[\]{}\"]*|[0-9.]+(?:ms|[smhd]))(?<! )").fullmatch
 _PLAIN_ALONE: Final = re.compile(r"[^\W\d_](?:[^\n\t:#\"]|:(?=\S)|(?<=\S)#)*(?<! )").fullmatch
 _WORDS: Final = frozenset({"null", "true", "false"})
 
 
-def _yaml(value: Json, places: Mapping[str, str], file: str) -> Iterator[_Row]:
-    """Yield a mapping as YAML, each line with the place of its value."""
-    return _block(value, "  ", "  ", "", places, file)
+def _yaml(value: Json, places: Mapping[str, str], file: str, width: int) -> Iterator[_Row]:
+    """Yield a mapping as YAML, each value with its place."""
+    return _block(value, "  ", "  ", "", places, file, width)
 
 
 def _block(
-    value: Json, lead: str, pad: str, pointer: str, places: Mapping[str, str], file: str
+    value: Json, lead: str, pad: str, pointer: str, places: Mapping[str, str], file: str, width: int
 ) -> Iterator[_Row]:
     """Yield the entries of a mapping or a list; the first line begins with `lead`, the others with `pad`."""
     named = value.__class__ is dict
@@ -279,30 +294,46 @@ def _block(
         long = item.__class__ in {dict, list} and not _short(item)
         if named and long:
             yield _Row(((lead, _DIM), (f"{_flow(step)}:", _CYAN)), place)
-            yield from _block(item, f"{pad}  ", f"{pad}  ", here, places, file)
+            yield from _block(item, f"{pad}  ", f"{pad}  ", here, places, file, width)
         elif long:
-            yield from _block(item, f"{lead}- ", f"{pad}  ", here, places, file)
+            yield from _block(item, f"{lead}- ", f"{pad}  ", here, places, file, width)
         else:
             parts = ((lead, _DIM), (f"{_flow(step)}: ", _CYAN)) if named else ((f"{lead}- ", _DIM),)
-            yield from _entry(parts, item, pad, place)
+            yield from _entry(parts, item, pad, place, width)
         lead = pad
 
 
-def _entry(parts: tuple[_Part, ...], item: Json, pad: str, place: str) -> Iterator[_Row]:
+def _entry(parts: tuple[_Part, ...], item: Json, pad: str, place: str, width: int) -> Iterator[_Row]:
     if not isinstance(item, str) or "\n" not in item:
         alone = isinstance(item, str) and _PLAIN_ALONE(item) and item not in _WORDS
-        yield _Row((*parts, (item if alone else _flow(item), "")), place)
+        # YAML reads a line break within a value as the space that it stands for
+        used = sum(columns(text) for text, _ in parts)
+        room = width - _PLACE_ROOM - used
+        first, *rest = _broken(item if alone else _flow(item), room, width - _PLACE_ROOM - len(pad) - 2)
+        yield _Row((*parts, (first, "")), place)
+        for line in rest:
+            yield _Row(((f"{pad}  {line}", ""),))
         return
     yield _Row((*parts, ("|" if item.endswith("\n") else "|-", _DIM)), place)
     for line in item.removesuffix("\n").split("\n"):
         yield _Row(((f"{pad}  {line}", ""),))
 
 
+def _broken(text: str, first: int, rest: int) -> list[str]:
+    """Return a text in lines that are broken at spaces, the first of at most `first` columns."""
+    if columns(text) <= first:
+        return [text]
+    head = wrapped(text, max(first, 8), cut=False)[0]
+    below = text[len(head) :].lstrip()
+    return [head, *wrapped(below, max(rest, 8), cut=False)] if below else [head]
+
+
 def _short(value: Json) -> bool:
     """Return whether a mapping or a list stands well on one line."""
     items: list[Json] = list(value.values() if value.__class__ is dict else value)
     flat = all(item.__class__ not in {dict, list} and "\n" not in str(item) for item in items)
-    return not items or (flat and columns(_flow(value)) <= _SHORT)
+    words = value.__class__ is list and all(columns(_flow(item)) <= _WORD for item in items)
+    return not items or (flat and (words or columns(_flow(value)) <= _SHORT))
 
 
 def _flow(value: Json) -> str:

@@ -48,7 +48,7 @@ class Global:
         if not start.is_dir():
             why = "this is no folder" if start.exists() else "there is no such folder"
             raise UsageError(f"`-C {self.folder}`: {why}")
-        return start
+        return Path(os.path.abspath(start))  # noqa: PTH100 - takes `..` away and leaves links, as shells do
 
     def paints(self, stream: TextIO) -> bool:
         """Return whether what is written to `stream` may have colours."""
@@ -113,9 +113,9 @@ def open_streams() -> None:
         if getattr(sys, name) is None:
             # the lowest free number is the stream's own, so that no file of the project gets it
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))
-    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.FileIO):
+    if isinstance(getattr(sys.stdout, "buffer", None), io.FileIO):
         # PYTHONUNBUFFERED: in a buffer is still to be seen what could not be written, see `_unwritable`
-        sys.stdout = open(sys.stdout.fileno(), "w", closefd=False)  # noqa: PTH123, SIM115 - as long as the process
+        sys.stdout = open(sys.stdout.fileno(), "w", closefd=False)  # noqa: SIM115 - as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -141,11 +141,18 @@ class Help(click.HelpFormatter):
         super().write_usage(prog, args, click.style(prefix or "Usage:", bold=True) + " ")
 
     def write_examples(self, text: str) -> None:
-        """Write lines of examples: a command, and behind two or more spaces what it is for."""
+        """Write lines of examples: a command, and behind two or more spaces what it is for.
+
+        Where one is too long for the width, that stands below, so that no terminal breaks the lines.
+        """
         self.write_paragraph()
         self.write_heading("Examples")
-        for line in text.strip().splitlines():
+        lines = text.strip().splitlines()
+        below = any(len(line) + 2 > self.width for line in lines)
+        for line in lines:
             command, gap, aim = line.partition("  ")
+            if aim and below:
+                gap, aim = "\n", click.wrap_text(aim.strip(), self.width, " " * 6, " " * 6)
             self.write(f"  {command}{gap}{click.style(aim, dim=True) if aim else ''}\n")
 
 

@@ -86,7 +86,9 @@ def _near(wanted: str, known: set[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.3)
-    return f"the nearest are {listed(near)}; `yaoci show` lists all" if near else "`yaoci show` lists what there is"
+    if not near:
+        return "`yaoci show` lists what there is"
+    return f"the nearest {'is' if len(near) == 1 else 'are'} {listed(near)}; `yaoci show` lists all"
 
 
 # -- facts: what is shown, as JSON ------------------------------------------------------------------------
@@ -153,7 +155,9 @@ def _processor(registry: Registry, id: str) -> dict[str, Json]:
 
 def _assistant(registry: Registry, id: str) -> dict[str, Json]:
     unit = registry.assistants[id]
-    definition = _as_written(dump(replace(unit.definition, model=_models(registry, unit))), _written(unit, ()))
+    definition = _as_written(
+        dump(replace(unit.definition, model=_models(registry, unit))), _written(unit, ())
+    )
     places = dict(_places(unit, definition, ()))
     if registry.settings and not unit.definition.model:
         places["/model"] = registry.settings.place(("default_model",))

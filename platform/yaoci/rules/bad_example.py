@@ -1,12 +1,12 @@
 """Y403: an example that does not fit the schemas of its method."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Final
 
-from ..arguments import judge
+from ..arguments import judge, unsure
 from ..definitions import Method
-from ..diagnostics import Code
-from ..flaws import ERRORS, flaws
+from ..diagnostics import Code, misspelt
 from ..rule import Finding, Rule, View
 from ..schemas import Shape
 from ..spec import Node
@@ -15,11 +15,13 @@ from ..values import Json, at
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
     method: Method = view.target(str(node.path[-1])) or node.value
-    broken = method.returns is None or any(flaw.slug in ERRORS for flaw in flaws(method.returns))
-    returns = None if broken else Shape(method.returns)
+    returns = None if method.returns is None or unsure(method.returns) else Shape(method.returns)
+    known = {one.name for one in fields(Method)}
+    slip = misspelt(at(view.value, node.path), "parameters", known)  # told where it stands
     for index, example in enumerate(method.examples):
         path = (*node.path, "examples", index)
-        for misfit in judge(example.args, method, str(node.path[-1])) if example.args is not None else ():
+        args = None if slip else example.args
+        for misfit in judge(args, method, str(node.path[-1])) if args is not None else ():
             yield Finding((*path, "args", *misfit.path), misfit.label, misfit.help, misfit.on)
         if returns is not None and example.result is not None and not _failed(example.result):
             for wrong in returns.misfits(example.result):

@@ -1,42 +1,44 @@
 """Y205: a prompt file that is not there, or not in the project."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 from ..diagnostics import Code, did_you_mean
 from ..marks import Ref
 from ..rule import Finding, Rule, View
+from ..source import Problem, Unreadable
 from ..spec import Node
-
-_MAX = 1024 * 1024
+from ..written import read_prompt
 
 
 def _see(node: Node, view: View) -> Iterable[Finding]:
-    name: str = node.value
-    folder = view.path.parent
-    path = folder / name
-    if not path.resolve().is_relative_to(view.root.resolve()):
-        yield Finding(node.path, f"`{name}` is outside the project", "move it beside this file")
-    elif path.is_dir():
-        yield Finding(node.path, f"`{name}` is a folder", "name a text file in it")
-    elif not path.is_file():
-        beside = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
-        yield Finding(
-            node.path, f"there is no file `{name}` beside this one", did_you_mean(path.name, beside, few=4)
-        )
-    elif path.stat().st_size > _MAX:
-        yield Finding(
-            node.path, f"`{name}` has more than {_MAX} bytes", "a prompt is a text that a model reads whole"
-        )
-    else:
-        try:
-            path.read_text("utf-8")
-        except UnicodeDecodeError as error:
-            yield Finding(
-                node.path, f"`{name}` is not UTF-8 from byte {error.start + 1} on", "save it as UTF-8"
-            )
-        except OSError as error:
-            yield Finding(node.path, f"`{name}` cannot be opened: {error.strerror}")
+    try:
+        read_prompt(node.value, view.path, view.root)
+    except Unreadable as error:
+        for problem in error.problems:
+            yield _finding(problem, node, view)
+
+
+def _finding(problem: Problem, node: Node, view: View) -> Finding:
+    label, help, span = problem.label, problem.help, problem.span
+    if problem.slug == "missing-file":
+        label = f"there is no file `{span.file}` beside this one"
+        path = view.path.parent / node.value
+        help = did_you_mean(path.name, _files(path.parent), few=4)
+    elif problem.slug == "not-text":
+        label = f"{span.file}:{span.line}: {label}"
+        help = "remove it; a prompt is plain text"  # and not YAML, which has escapes
+    elif problem.slug in {"not-utf8", "two-byte-order-marks"}:
+        label = f"{span.file}:{span.line}: {label}"
+    return Finding(node.path, label, help)
+
+
+def _files(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir() if path.is_file()]
+    except OSError:
+        return []
 
 
 RULE: Final = Rule(

@@ -1,11 +1,12 @@
 """Y603: a name in a template or an expression that is not known where it stands."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Final, TypeAlias, cast
 
 from ..arguments import known_names
-from ..definitions import FilePrompt
-from ..diagnostics import Code, did_you_mean, listed
+from ..definitions import Assistant, FilePrompt
+from ..diagnostics import Code, did_you_mean, listed, misspelt
 from ..marks import Expression, Template
 from ..messages import MESSAGE_FIELDS
 from ..rule import Finding, Rule, View
@@ -111,7 +112,8 @@ def _scope(path: Path, view: View) -> _Scope:
         return {"env": None}
     scope: dict[str, Collection[str] | None] = {"context": _CONTEXT, "now": _NOW, "shared": view.shared}
     if view.kind == "assistant":
-        scope |= {"vars": _keys(view.value, ("vars",)), "assistant": _ABOUT}
+        slip = misspelt(view.value, "vars", [one.name for one in fields(Assistant)])  # told where it stands
+        scope |= {"vars": None if slip else _keys(view.value, ("vars",)), "assistant": _ABOUT}
     scope["args"] = _args(path, view)
     point = point_of(path)
     if point or path[0] == "methods":
