@@ -93,7 +93,7 @@ RAW = "braces that are text stand between `{% raw %}` and `{% endraw %}`"
         ("{{ a is defned }}", "there is no test `defned`", "did you mean `defined`?"),
         (
             "{{ a is matches('(') }}",
-            "the pattern does not compile: missing ), unterminated subpattern at position 0",
+            "`(` is no regular expression: missing ), unterminated subpattern",
             "",
         ),
         ("{% include 'a' %}", "`include` is not available in templates", ""),

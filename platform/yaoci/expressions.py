@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 from unicodedata import normalize
 
-from .sandbox import MAX_ROUNDS, ROUNDS, Absent, absence, environment, joined, plain
+from .patterns import fault
+from .sandbox import BUDGET, KEY, READ, ROUNDS, SLICE, Absent, Budget, absence, environment, joined, plain
 from .values import Json, at
 
 MAX_NESTING: Final = 3
@@ -262,11 +263,8 @@ class _Walk:
             node.name == "matches"
             and node.args
             and isinstance(pattern := getattr(node.args[0], "value", None), str)
-        ):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise TemplateProblem(f"the pattern does not compile: {error}", "", node.lineno) from None
+        ) and (wrong := fault(pattern)):
+            raise TemplateProblem(wrong.text, wrong.help, node.lineno)
 
 
 def _chain(node: Any) -> tuple[_Path, list[Any]]:
@@ -326,12 +324,14 @@ class Program(NamedTuple):
 
     def run(self, names: Mapping[str, Json]) -> Json:
         """Return what the text gives with these names. Raises RenderError."""
-        context = self.template.new_context({**names, ROUNDS: iter(range(MAX_ROUNDS))})
+        context = self.template.new_context({**names, BUDGET: (budget := Budget())})
         try:
             text = joined(self.template.root_render_func(context))
-            return plain(context.vars[_VALUE]) if self.native else text
+            return plain(context.vars[_VALUE], budget) if self.native else text
         except Absent as absent:
             raise RenderError(self._absence(absent, names), self._line(absent)) from None
+        except RecursionError as error:
+            raise RenderError("a value is nested too deeply", self._line(error)) from None
         except Exception as error:  # noqa: BLE001 - an expression raises whatever values and filters raise
             raise RenderError(str(error) or type(error).__name__, self._line(error)) from None
 
@@ -365,6 +365,37 @@ def _reach(value: Json, path: _Path) -> Json:
     return value
 
 
+def _watch(tree: Any) -> None:
+    """Put filters where jinja2 asks nobody: around loops, parts as in `x[1:2]`, comparisons and keys."""
+    from jinja2 import nodes
+
+    def through(name: str, node: Any, *args: Any) -> Any:
+        return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
+
+    for node in list(tree.find_all((nodes.For, nodes.Getitem, nodes.Compare, nodes.Dict))):
+        match type(node).__name__:
+            case "For":
+                weight = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
+                weight += sum(
+                    8 * len(nest.items) for nest in node.find_all((nodes.List, nodes.Tuple, nodes.Dict))
+                )
+                node.iter = through(ROUNDS, node.iter, nodes.Const(weight))
+            case "Getitem" if isinstance(node.arg, nodes.Slice):
+                part, none = node.arg, nodes.Const(None)
+                node.node = through(
+                    SLICE, node.node, part.start or none, part.stop or none, part.step or none
+                )
+                node.arg = nodes.Slice(None, None, None)
+            case "Compare":
+                for side in (node, *node.ops):
+                    side.expr = side.expr if isinstance(side.expr, nodes.Const) else through(READ, side.expr)
+            case "Dict":
+                for pair in node.items:
+                    pair.key = pair.key if isinstance(pair.key, nodes.Const) else through(KEY, pair.key)
+            case _:
+                pass
+
+
 @lru_cache(maxsize=512)
 def program(text: str, *, bare: bool) -> Program:
     """Return a template or a bare expression, compiled. Raises TemplateProblem."""
@@ -375,8 +406,7 @@ def program(text: str, *, bare: bool) -> Program:
         node.nodes = [nodes.Filter(nodes.List(node.nodes), "join", [], [], None, None)]
     for node in list(tree.find_all(nodes.CondExpr)):  # without `else` it is null, not what is not there
         node.expr2 = node.expr2 or nodes.Const(None)
-    for node in list(tree.find_all(nodes.For)):
-        node.iter = nodes.Filter(node.iter, ROUNDS, [], [], None, None)
+    _watch(tree)
     if expression is not None:
         line = expression.lineno
         tree = nodes.Template([nodes.Assign(nodes.Name(_VALUE, "store"), expression, lineno=line)], lineno=1)
